@@ -1,0 +1,89 @@
+"""The contract between a drafter and whoever drives it (vLLM's hook, replay, the reference loop)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class SourceKind(enum.Enum):
+    """Where a run of draft tokens was copied from; each kind has its own prior of acceptance."""
+
+    KEPT = "kept"
+    EDITED = "edited"
+    ORIGINAL = "original"
+    EDIT = "edit"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRegion:
+    """A region of the predicted tokens: [previous region's end, end), kept from the original or edited."""
+
+    end: int
+    kind: SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRequest:
+    """Everything a drafter may copy from. Token ids are the target's own.
+
+    predicted: the plan's predicted text, tokenized as the target would write it; may be empty.
+    regions: tile `predicted`; empty when there is no plan.
+    original, edit: the tokens of the original file and of the edit; may be empty.
+    max_draft_tokens: k is never above it; 0 means plain decoding.
+    """
+
+    predicted: Sequence[int] = ()
+    regions: Sequence[DraftRegion] = ()
+    original: Sequence[int] = ()
+    edit: Sequence[int] = ()
+    max_draft_tokens: int = 128
+
+
+@dataclass(slots=True)
+class RegionReport:
+    """Counts of one region (index in DraftRequest.regions; -1: drafted from outside the plan)."""
+
+    region: int
+    kind: SourceKind
+    drafted: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    passes: int = 0
+
+
+@dataclass(slots=True)
+class DraftReport:
+    """Totals of one request. `drafted - accepted - rejected` are trimmed: proposed, never verified.
+
+    draft_lengths: k -> number of passes that proposed k draft tokens, zero included.
+    drafter_ns: time spent in observe and propose.
+    """
+
+    target_passes: int = 0
+    output_tokens: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    drafter_ns: int = 0
+    draft_lengths: dict[int, int] = field(default_factory=dict)
+    regions: list[RegionReport] = field(default_factory=list)
+
+
+class Drafter(Protocol):
+    """One request's drafter: start, then observe and propose in turn, then finish.
+
+    `observe` gets the tokens that one target pass emitted (at least one): the accepted run of the last proposal,
+    then the target's own token. `propose` returns at most `limit` tokens that may follow.
+    """
+
+    def start(self, request: DraftRequest) -> None: ...
+
+    def observe(self, tokens: Sequence[int]) -> None: ...
+
+    def propose(self, limit: int) -> list[int]: ...
+
+    def finish(self) -> DraftReport: ...
