@@ -1,0 +1,103 @@
+# Everything that a stranger types. Each target first makes the environment in .venv, once; nothing else is touched.
+#
+#   make demo    start the service on the embedded model and apply an example edit, drafted and not drafted
+#   make test    lint, types, import contracts, proto and stubs, then every test
+#   make bench   the latency benchmark (redraft eval latency); raw samples go to runs/latency.json
+#
+#   make lint | format | stubs | lock | clean
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test bench lint format stubs stubs-check lock node clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+EXAMPLE ?=
+BENCH ?=
+PYTEST ?=
+
+help:
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
+
+# ---- the environment ----
+
+# torch comes first, with its own dependencies: where pip knows a CPU build it takes that one, and on other machines the
+# default build, which needs its own packages. Everything else is pinned and installed without dependencies.
+$(READY): requirements/torch.txt requirements/cpu.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' \
+		|| { echo 'redraft needs Python 3.11 to 3.14: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' \
+		|| { echo 'This Python cannot make virtual environments: install its venv package (Debian: python3-venv).' >&2; exit 1; }
+	@echo 'Making the environment in $(VENV) (a few minutes, once) ...'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install -r requirements/torch.txt -c requirements/cpu.lock
+	@$(PIP) install --no-deps -r requirements/cpu.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+setup: $(READY)
+
+# The contract is also tested with a client made by another tool chain.
+node:
+	@if command -v node >/dev/null && command -v npm >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'Installing Node.js for the Node client test ...'; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nodejs npm >/dev/null; \
+	else echo 'The Node client test needs Node.js 18 or newer and npm: install them and try again.' >&2; exit 1; fi
+
+# ---- what it does ----
+
+demo: $(READY)
+	@$(BIN)/redraft demo $(if $(EXAMPLE),--example $(EXAMPLE))
+
+bench: $(READY)
+	@mkdir -p runs
+	$(BIN)/redraft eval latency --json runs/latency.json $(BENCH)
+
+# ---- checks ----
+
+test: $(READY) node lint
+	$(BIN)/python -m pytest $(PYTEST)
+
+lint: $(READY) stubs-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	cd proto && ../$(BIN)/buf lint
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The virtual path makes protoc write correct absolute imports into service/pb.
+PROTOS := $(wildcard proto/redraft/v1/*.proto)
+define protoc
+$(BIN)/python -m grpc_tools.protoc -Iservice/pb=proto/redraft/v1 \
+	--plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc \
+	--python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) \
+	$(PROTOS:proto/redraft/v1/%=service/pb/%)
+endef
+
+stubs: $(READY)
+	$(call protoc,.)
+
+stubs-check: $(READY)
+	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT \
+		&& $(call protoc,"$$fresh") \
+		&& for file in "$$fresh"/service/pb/*; do \
+			diff -q "$$file" "service/pb/$${file##*/}" >/dev/null \
+				|| { echo "service/pb/$${file##*/} is stale: run 'make stubs' and commit the result." >&2; exit 1; }; \
+		done
+	@echo 'service/pb is fresh'
+
+# Pins what is installed now (see requirements/freeze.py).
+lock:
+	$(BIN)/python requirements/freeze.py
+
+clean:
+	rm -rf $(VENV) build dist runs *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
