@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +34,8 @@ class DraftRequest:
     regions: tile `predicted`; empty when there is no plan.
     original, edit: the tokens of the original file and of the edit; may be empty.
     max_draft_tokens: k is never above it; 0 means plain decoding.
+    end_token: proposed after the last token of `predicted`, so that the output's end needs no pass of its own.
+    newline_tokens: ids whose text holds a line feed: after one of them an edited line may be over.
     """
 
     predicted: Sequence[int] = ()
@@ -41,6 +43,8 @@ class DraftRequest:
     original: Sequence[int] = ()
     edit: Sequence[int] = ()
     max_draft_tokens: int = 128
+    end_token: int | None = None
+    newline_tokens: Collection[int] = ()
 
 
 @dataclass(slots=True)
@@ -59,6 +63,8 @@ class RegionReport:
 class DraftReport:
     """Totals of one request. `drafted - accepted - rejected` are trimmed: proposed, never verified.
 
+    Every pass emits its accepted draft tokens and then one token of the target's own, so
+    `output_tokens == target_passes + accepted`; the token that ends the output counts as the target's own.
     draft_lengths: k -> number of passes that proposed k draft tokens, zero included.
     drafter_ns: time spent in observe and propose.
     """

@@ -1,0 +1,92 @@
+"""Counting what became of draft tokens: the report of one request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drafts.core.types import DraftReport, RegionReport, SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """`count` consecutive draft tokens from one region (-1: from outside the plan)."""
+
+    region: int
+    kind: SourceKind
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one segment's tokens met: `failed` when the target chose another token there."""
+
+    segment: Segment
+    accepted: int
+    failed: bool
+
+
+class Tally:
+    """Holds the pending proposal until the target's tokens are known."""
+
+    def __init__(self) -> None:
+        self.report = DraftReport()
+        self._pending: list[int] = []
+        self._segments: list[Segment] = []
+        self._rows: dict[tuple[int, SourceKind], RegionReport] = {}
+
+    def proposed(self, tokens: list[int], segments: list[Segment]) -> None:
+        """Replaces the pending proposal: one that was never verified is forgotten and not counted."""
+        self._pending = tokens
+        self._segments = segments
+
+    def observed(self, tokens: Sequence[int]) -> list[Outcome]:
+        """Count one pass that emitted `tokens`, the last of them the target's own; outcomes per segment.
+
+        When the target's own token equals the next draft token, the draft was trimmed there (by the scheduler, or by
+        the end of the output) and nothing was rejected.
+        """
+        report = self.report
+        pending = self._pending
+        own = len(tokens) - 1
+        accepted = 0
+        while accepted < min(own, len(pending)) and pending[accepted] == tokens[accepted]:
+            accepted += 1
+        trimmed = accepted == own and accepted < len(pending) and pending[accepted] == tokens[accepted]
+        rejected = 0 if trimmed else len(pending) - accepted
+        report.target_passes += 1
+        report.output_tokens += len(tokens)
+        report.drafted += len(pending)
+        report.accepted += accepted
+        report.rejected += rejected
+        report.draft_lengths[len(pending)] = report.draft_lengths.get(len(pending), 0) + 1
+
+        outcomes = []
+        left = accepted
+        failing = not trimmed and accepted < len(pending)
+        for segment in self._segments:
+            row = self._row(segment)
+            taken = min(left, segment.count)
+            left -= taken
+            row.drafted += segment.count
+            row.accepted += taken
+            row.rejected += 0 if trimmed else segment.count - taken
+            row.passes += 1
+            failed = failing and taken < segment.count
+            if taken or failed:
+                outcomes.append(Outcome(segment, taken, failed))
+            if failed:
+                failing = False
+        self._pending = []
+        self._segments = []
+        return outcomes
+
+    def finish(self) -> DraftReport:
+        self.report.regions = sorted(self._rows.values(), key=lambda row: (row.region, row.kind.value))
+        return self.report
+
+    def _row(self, segment: Segment) -> RegionReport:
+        key = (segment.region, segment.kind)
+        if key not in self._rows:
+            self._rows[key] = RegionReport(region=segment.region, kind=segment.kind)
+        return self._rows[key]
