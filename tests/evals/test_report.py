@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from evals.environment import describe
+from evals.report import LatencyReport, show
+from evals.samples import Measurement, Sample
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> LatencyReport:
+    samples = []
+    for process, (name, seconds) in enumerate([("copy", 1.0), ("plain", 6.0), ("ngram-5", 2.0), ("ngram-16", 1.5)]):
+        for example in ("a", "b"):
+            drafted = 0 if name == "plain" else 100
+            measured = Measurement("OK", seconds, seconds / 4, "digest", 10, 100, 10, drafted, drafted // 2)
+            samples.append(Sample(name, example, 0, process, measured))
+    return LatencyReport("copy", "plain", describe(tmp_path_factory.mktemp("model")), tuple(samples))
+
+
+def test_json_comes_back_as_the_same_report(report: LatencyReport) -> None:
+    record = json.loads(json.dumps(report.to_json()))
+    assert record["schema"] == 1
+    assert [row["configuration"] for row in record["rows"]] == ["copy", "plain", "ngram-5", "ngram-16"]
+    assert len(record["samples"]) == 8
+    assert {"total_seconds", "process", "repeat", "target_passes"} <= record["samples"][0].keys()
+    assert LatencyReport.from_json(record) == report
+
+
+@pytest.mark.parametrize("change", [{"schema": 2}, {"kind": "identity"}])
+def test_another_schema_is_refused(report: LatencyReport, change: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="not a latency report"):
+        LatencyReport.from_json(report.to_json() | change)
+
+
+def test_a_sample_with_an_unknown_field_is_refused(report: LatencyReport) -> None:
+    with pytest.raises(TypeError):
+        Sample.from_json(report.samples[0].to_json() | {"surprise": 1})
+
+
+def test_the_table_shows_rows_ratios_and_the_best_rivals(report: LatencyReport) -> None:
+    out = io.StringIO()
+    show(report, Console(file=out, width=160, no_color=True))
+    text = out.getvalue()
+    assert "6.00 (6.00 to 6.00)" in text
+    assert "Against the best n-gram drafting (ngram-16): 1.50 times as fast" in text
+    assert "Against the best plain decoding (plain): 6.00 times as fast" in text
+    assert "50%" in text
+
+
+def test_the_environment_names_versions_and_hardware(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    found = describe(tmp_path)
+    assert found["packages"]["redraft"] == "0.1.0"
+    assert found["hardware"]["cores"] >= 1
+    assert found["hardware"]["memory_bytes"] > 2**20
+    assert len(found["model"]["weights_sha256"]) == 64
