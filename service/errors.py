@@ -8,6 +8,8 @@
       ResultRejected          FAILED_PRECONDITION  the guard refused the result (truncated, empty, ...)
       Unavailable             UNAVAILABLE          queue full, draining, engine restarting
       QuotaExceeded           RESOURCE_EXHAUSTED
+      DeadlineExceeded        DEADLINE_EXCEEDED
+      InternalError           INTERNAL             a bug of ours, or an answer that makes no sense
 
 Messages say what to do next and never quote the caller's text.
 """
@@ -52,7 +54,13 @@ class BaseMismatch(RedraftError):
 
 
 class ModelNotFound(RedraftError):
+    """name: what was asked for; sent back only where it is shaped like a model's name."""
+
     reason = "MODEL_NOT_FOUND"
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class EditNotApplicable(RedraftError):
@@ -81,3 +89,17 @@ class QuotaExceeded(RedraftError):
     def __init__(self, message: str, *, retry_seconds: float = 1.0) -> None:
         super().__init__(message)
         self.retry_seconds = retry_seconds
+
+
+class DeadlineExceeded(RedraftError):
+    reason = "DEADLINE_EXCEEDED"
+
+
+class InternalError(RedraftError):
+    """request_id: names the request in the service's log; empty where there is none."""
+
+    reason = "INTERNAL"
+
+    def __init__(self, message: str, *, reason: str | None = None, request_id: str = "") -> None:
+        super().__init__(message, reason=reason)
+        self.request_id = request_id

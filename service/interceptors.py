@@ -1,0 +1,177 @@
+"""One interceptor for every kind of call: request id, errors, the log line.
+
+Calls of other services on the same server (health, reflection) pass through untouched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias, cast
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+from google.rpc import status_pb2
+
+from service import logs
+from service.errors import DeadlineExceeded, FieldViolation, InvalidRequest, RedraftError
+from service.status import DETAILS_KEY, grpc_code, to_status
+
+REQUEST_ID_KEY: Final = "redraft-request-id"
+"""Initial metadata of every answer."""
+
+request_id: ContextVar[str] = ContextVar("request_id")
+"""The id of the request that the running task serves."""
+
+_log = structlog.get_logger("redraft")
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+
+class _Undecodable:
+    """Stands for a request that is not a message of its type."""
+
+
+class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
+    """Turns every exception of a handler into a status with details, and logs one line a request."""
+
+    def __init__(self, service_name: str) -> None:
+        self._prefix = f"/{service_name}/"
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler:
+        # None where the server has no such method, whatever the stubs say.
+        handler: Handler | None = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or not method.startswith(self._prefix):
+            return cast(Any, handler)
+        return _wrap(handler, method.removeprefix(self._prefix))
+
+
+def _wrap(handler: Handler, method: str) -> Handler:
+    decode = _tolerant(handler.request_deserializer)
+    encode = handler.response_serializer
+    # The stubs describe the handlers of the synchronous API; these are of asyncio.
+    any_handler: Any = handler
+    if handler.response_streaming:
+        stream = _streaming(any_handler.stream_stream or any_handler.unary_stream, method)
+        if handler.request_streaming:
+            return grpc.stream_stream_rpc_method_handler(cast(Any, stream), decode, encode)
+        return grpc.unary_stream_rpc_method_handler(cast(Any, stream), decode, encode)
+    call = _unary(any_handler.stream_unary or any_handler.unary_unary, method)
+    if handler.request_streaming:
+        return grpc.stream_unary_rpc_method_handler(cast(Any, call), decode, encode)
+    return grpc.unary_unary_rpc_method_handler(cast(Any, call), decode, encode)
+
+
+def _tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
+    """A request that cannot be decoded becomes a value, so that its error carries details like any other."""
+    if deserialize is None:
+        return None
+
+    def decode(data: bytes) -> Any:
+        try:
+            return deserialize(data)
+        except DecodeError:
+            return _Undecodable()
+
+    return decode
+
+
+def _check_decoded(request: Any) -> None:
+    if isinstance(request, _Undecodable):
+        raise InvalidRequest(
+            [FieldViolation("", "MALFORMED", "not a message of this method: not protobuf, or a `string` is not UTF-8")]
+        )
+
+
+def _unary(
+    behaviour: Callable[[Any, Context], Awaitable[Any]], method: str
+) -> Callable[[Any, Context], Awaitable[Any]]:
+    async def call(request: Any, context: Context) -> Any:
+        observed = _Call(method, context)
+        try:
+            await observed.begin()
+            _check_decoded(request)
+            response = await behaviour(request, context)
+        except BaseException as error:
+            await observed.fail(error)
+            raise
+        observed.succeed()
+        return response
+
+    return call
+
+
+def _streaming(
+    behaviour: Callable[[Any, Context], AsyncIterator[Any]], method: str
+) -> Callable[[Any, Context], AsyncIterator[Any]]:
+    async def call(request: Any, context: Context) -> AsyncIterator[Any]:
+        observed = _Call(method, context)
+        try:
+            await observed.begin()
+            _check_decoded(request)
+            # The handler's iterator is closed at once when the caller goes away, and not when it is collected.
+            async with aclosing(cast(Any, behaviour(request, context))) as responses:
+                async for response in responses:
+                    yield response
+        except BaseException as error:
+            await observed.fail(error)
+            raise
+        observed.succeed()
+
+    return call
+
+
+class _Call:
+    """One request: its id, its start, its end."""
+
+    def __init__(self, method: str, context: Context) -> None:
+        self._method = method
+        self._context = context
+        self._id = uuid.uuid4().hex
+        self._start = time.monotonic()
+
+    async def begin(self) -> None:
+        request_id.set(self._id)
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=self._id, method=self._method)
+        await self._context.send_initial_metadata(((REQUEST_ID_KEY, self._id),))
+
+    def succeed(self) -> None:
+        self._log("OK")
+
+    async def fail(self, error: BaseException) -> None:
+        """Ends the call with a status. Returns only when nobody is there to receive one."""
+        if isinstance(error, asyncio.CancelledError | GeneratorExit):
+            self._log("DEADLINE_EXCEEDED" if self._late() else "CANCELLED")
+            return
+        if self._late():
+            error = DeadlineExceeded("the deadline of the call passed before the result was there")
+        status = to_status(error, self._id)
+        if isinstance(error, RedraftError):
+            self._log(grpc_code(status).name, reason=error.reason)
+        else:
+            self._log(grpc_code(status).name, level="error", reason="INTERNAL", error=logs.describe(error))
+        await self._abort(status)
+
+    async def _abort(self, status: status_pb2.Status) -> None:
+        await self._context.abort(grpc_code(status), status.message, ((DETAILS_KEY, status.SerializeToString()),))
+
+    def _late(self) -> bool:
+        # None where the call has no deadline, whatever the stubs say.
+        remaining: float | None = self._context.time_remaining()
+        return remaining is not None and remaining <= 0
+
+    def _log(self, code: str, *, level: str = "info", **fields: object) -> None:
+        seconds = round(time.monotonic() - self._start, 6)
+        getattr(_log, level)("request", code=code, duration_seconds=seconds, **fields)
