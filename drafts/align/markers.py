@@ -1,0 +1,175 @@
+"""What a single line says when it is a comment of an update snippet: an elision, a removal, or neither.
+
+Only wording and comment style are judged here; whether such a line is a marker in its place is snippet.py's call.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+
+_COMMENT = re.compile(
+    r"""^\s*(?:
+        \{/\*+(?P<jsx>.*?)\*+/\}
+      | /\*+(?P<block>.*?)\*+/
+      | <!--+(?P<html>.*?)--+>
+      | <%\#(?P<erb>.*?)%>
+      | \{\#(?P<jinja>.*?)\#\}
+      | \{-(?P<haskell>.*?)-\}
+      | \(\*+(?P<ml>.*?)\*+\)
+      | \"\"\"(?P<doc>.*?)\"\"\"
+      | '''(?P<doc2>.*?)'''
+      | (?:\#+|//+!?|--+|;+|%+|(?:REM|rem)\b|')(?P<line>.*)
+    )\s*$""",
+    re.VERBOSE,
+)
+_OPENERS = {"/*": "*/", "/**": "*/", "{/*": "*/}", "<!--": "-->", '"""': '"""', "'''": "'''", "(*": "*)", "{-": "-}"}
+_DOTS = r"(?:\.{2,}|…)"
+_LEADING = re.compile(rf"^{_DOTS}\s*")
+_TRAILING = re.compile(rf"\s*{_DOTS}$")
+_BRACKETS = {"[": "]", "(": ")", "<": ">", "{": "}"}
+
+_THING = (
+    r"(?:code|file|files?|content|contents|class|function|functions|method|methods|body|implementation|implementations"
+    r"|logic|imports?|definitions?|declarations?|fields?|properties|props|attributes?|members?|constants?|variables?"
+    r"|tests?|cases?|test\s+cases|routes?|handlers?|helpers?|lines?|statements?|module|script|component|components"
+    r"|entries|elements?|items|options|parameters|params|args|arguments|styles|rules|types?|interfaces?|structs?"
+    r"|enums?|modules|dependencies|config|configuration|settings|setup|section|sections|stuff|things|block|loop"
+    r"|constructor|initialization|docstring|documentation|comments|text|document|html|jsx|markup|template|keys"
+    r"|values|columns|tables|queries|commands|everything|parts?|source|macros|includes|headers?|exports?|getters"
+    r"|setters|traits?|impls?|hooks|state|render|return|switch|branches|conditions|validation|checks)"
+)
+_SAME = (
+    r"(?:(?:is|are|all)?\s*(?:left\s+|kept\s+)?(?:remains?|stays?|keep|kept|left)?\s*(?:the\s+|exactly\s+)*"
+    r"(?:unchanged|same|untouched|unmodified|intact|identical|omitted|elided|skipped|hidden|as[ -]is"
+    r"|as\s+(?:before|in\s+the\s+original|above|it\s+was|they\s+were)"
+    r"|not\s+(?:changed|shown|modified)|continues?|follows?|goes?\s+here|go\s+here|here|above|below|preserved)"
+    r"(?:\s+(?:as\s+before|as\s+is|for\s+(?:brevity|clarity)|here|above|below|from\s+(?:the\s+)?original))*)"
+)
+_PRESERVE = r"(?:keep|keeping|leave|leaving|retain|preserve)"
+_QUALIFIER = r"(?:existing|remaining|other|unchanged|previous|original|rest|same|omitted|unmodified|earlier|old)"
+_FULL = re.compile(
+    rf"""^(?:
+        (?:the\s+|all\s+|any\s+)*(?:(?:rest|remainder)(?:\s+of\s+(?:the\s+|this\s+|your\s+|our\s+)?[\w.:()`'"-]+(?:\s+{_THING})*)?)
+            (?:\s+{_SAME})?
+      | (?:the\s+|all\s+|any\s+|your\s+)*{_QUALIFIER}(?:\s+{_QUALIFIER})*(?:\s+[\w.()`'"-]+){{0,2}}?\s+{_THING}
+            (?:\s+(?:and|&|/)\s+(?:other\s+)?(?:\w+\s+)?{_THING})?(?:\s+(?:in|of|from|for)\s+(?:the\s+)?[\w.()`'"-]+)?
+            (?:\s+{_SAME})?
+      | {_PRESERVE}\s+(?:the\s+|all\s+|your\s+|everything\s+)*
+            (?:{_QUALIFIER}|everything|{_THING})(?:\s+(?:of\s+(?:the\s+|this\s+)?)?[\w.()`'"-]+){{0,4}}(?:\s+{_SAME})?
+      | (?:the\s+)?(?:{_THING}|everything(?:\s+else)?|all\s+else|nothing\s+else)\s+
+            (?:is\s+|are\s+)?(?:unchanged|omitted|unmodified|untouched|(?:remains?|stays?)\s+(?:the\s+)?{_SAME}
+              |(?:is|are)\s+(?:the\s+)?same|(?:as\s+before)|continues?(?:\s+here)?|elided|changes?|not\s+(?:shown|changed))
+            (?:\s+for\s+(?:brevity|clarity))?
+      | (?:unchanged|same\s+as\s+(?:before|above|the\s+original|original)|as\s+before
+          |no\s+changes?(?:\s+(?:here|above|below|needed))?
+          |omitted(?:\s+for\s+(?:brevity|clarity))?|snip(?:ped)?|existing|elided|truncated|unmodified|same|skipped|etc
+          |remains?\s+(?:the\s+same|unchanged)|left\s+unchanged|code\s+continues|continues?|rest|remaining|existing\s+\w+)
+    )[.:!]?$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_HINT = re.compile(
+    rf"\b(?:{_QUALIFIER}|{_PRESERVE}|remainder|remains?|everything|omitted|elided|snip|brevity|continue[sd]?"
+    r"|no changes?|as is|as before|same|above|below|others?|more|etc|unchanged|truncated|skip(?:ped)?|existing)\b",
+    re.IGNORECASE,
+)
+_REMOVAL_VERB = r"(?:removed?|deleted?|removing|deleting|drop(?:ped)?)"
+_REMOVAL = re.compile(
+    rf"""^(?:
+        {_REMOVAL_VERB}\b[\s:]*(?:(?:this|the|these|that|old|unused|following|above|below|entire|whole)\s+)*
+            (?P<after>`?[\w.:]+(?:\(\))?`?)?(?:\s+{_THING}|\s+definition)*(?:\s+(?:below|above|entirely|completely))?
+      | (?P<before>`?[\w.:]+(?:\(\))?`?)?(?:\s+{_THING})*(?:\s+(?:was|is|were|has\s+been|have\s+been))?
+            \s+(?:removed|deleted)
+    )[.!]?$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_THING_ONLY = re.compile(rf"^{_THING}$", re.IGNORECASE)
+_MAX_WORDS = 14
+
+
+class MarkerKind(enum.Enum):
+    ELISION = "elision"
+    REMOVAL = "removal"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """words: the marker's text without comment signs, dots and brackets (empty for bare dots).
+
+    commented: it stood in a comment. dotted: it had dots before or after its words.
+    """
+
+    kind: MarkerKind
+    words: str
+    commented: bool
+    dotted: bool
+
+
+def comment_text(line: str) -> str | None:
+    """The text inside a line that is one whole comment, or None."""
+    match = _COMMENT.match(line)
+    if match is None:
+        return None
+    return next(group for group in match.groups() if group is not None).strip()
+
+
+def block_comment_closer(line: str) -> str | None:
+    """What closes the comment that this line, alone, opens; None when it opens none."""
+    return _OPENERS.get(line.strip())
+
+
+def read_marker(line: str) -> Marker | None:
+    """What the wording of one line says; None for ordinary text."""
+    inner = comment_text(line)
+    commented = inner is not None
+    text = line.strip() if inner is None else inner
+    if len(text) > 200:
+        return None
+    words, dots = _peel(text)
+    if not words:
+        return Marker(MarkerKind.ELISION, "", commented, True) if dots else None
+    if len(words.split()) > _MAX_WORDS:
+        return None
+    if not commented and not dots:
+        return None
+    if commented and _REMOVAL.match(words):
+        return Marker(MarkerKind.REMOVAL, words, commented, bool(dots))
+    if _FULL.match(words) and (commented or dots):
+        return Marker(MarkerKind.ELISION, words, commented, bool(dots))
+    if dots >= 2 and (commented or _HINT.search(words)):
+        return Marker(MarkerKind.ELISION, words, commented, True)
+    if dots and commented and _HINT.search(words):
+        return Marker(MarkerKind.ELISION, words, commented, True)
+    return None
+
+
+def removed_name(words: str) -> str | None:
+    """The identifier that a removal names ("foo" in "removed foo()"), or None."""
+    match = _REMOVAL.match(words)
+    if match is None:
+        return None
+    name = (match["after"] or match["before"] or "").strip("`").removesuffix("()")
+    if not name or _THING_ONLY.match(name) or name.lower() in {"this", "the", "it", "these", "here", "definition"}:
+        return None
+    return name
+
+
+def _peel(text: str) -> tuple[str, int]:
+    """The words without brackets, dots and dashes around them, and at how many ends there were dots."""
+    dots = 0
+    words = text.strip()
+    for _ in range(4):
+        start = words
+        words = words.strip("-=*~ \t")
+        if len(words) > 1 and _BRACKETS.get(words[0]) == words[-1]:
+            words = words[1:-1].strip()
+        peeled = _LEADING.sub("", words)
+        dots += peeled != words
+        words = peeled
+        peeled = _TRAILING.sub("", words)
+        dots += peeled != words
+        words = peeled
+        if words == start:
+            break
+    return words, dots
