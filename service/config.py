@@ -5,14 +5,26 @@ Nested fields are named with two underscores in the environment: REDRAFT_SERVER_
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 EMBEDDED_MODEL_PATH = Path(__file__).parent / "embedded"
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; the message names the values at fault."""
 
 
 class PromptFormatName(StrEnum):
@@ -34,7 +46,10 @@ class ServerConfig(_Section):
     max_file_bytes: PositiveInt = 2_000_000
     max_edit_bytes: PositiveInt = 1_000_000
     max_queued_requests: PositiveInt = 256
-    drain_seconds: float = Field(default=30.0, ge=0)
+    drain_seconds: float = Field(default=30.0, ge=0, description="How long requests in flight may take on SIGTERM.")
+    health_check_seconds: float = Field(default=5.0, gt=0, description="Between two looks at the engine.")
+    address_file: Path | None = Field(default=None, description="HOST:PORT is written here once the port is open.")
+    stop_on_stdin_eof: bool = Field(default=False, description="For parents that must not leave a server behind.")
 
 
 class ModelConfig(_Section):
@@ -89,3 +104,31 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @classmethod
+    def load(cls, config: Path | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+        """Settings from a TOML file (none: defaults), the environment, and flags as nested mappings; the last wins.
+
+        Raises ConfigError for a file that cannot be read and for every bad value.
+        """
+        try:
+            if config is None:
+                return cls(**(flags or {}))
+            config.read_bytes()  # pydantic-settings takes a missing file for an empty one.
+            return _from_file(config)(**(flags or {}))
+        except OSError as error:
+            raise ConfigError(f"cannot read {config}: {error.strerror}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{config} is not TOML: {error}") from error
+        except ValidationError as error:
+            problems = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise ConfigError("; ".join(problems)) from error
+        except SettingsError as error:
+            raise ConfigError(str(error)) from error
+
+
+def _from_file(path: Path) -> type[Settings]:
+    class SettingsFromFile(Settings):
+        model_config = SettingsConfigDict(toml_file=path)
+
+    return SettingsFromFile

@@ -53,7 +53,7 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] 
         handler: Handler | None = await continuation(handler_call_details)
         method = handler_call_details.method
         if handler is None or not method.startswith(self._prefix):
-            return cast(Any, handler)
+            return cast(Handler, handler)
         return _wrap(handler, method.removeprefix(self._prefix))
 
 

@@ -1,0 +1,178 @@
+"""`redraft apply`: one edit to one file, through a service."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from service.atomic_write import ChangedMeanwhile, replace_content
+from service.client import (
+    AppliedEdit,
+    Client,
+    ClientEdit,
+    DraftOptions,
+    EditCall,
+    Instruction,
+    SearchReplaceText,
+    UnifiedDiff,
+    UpdateSnippet,
+)
+from service.diff import unified_diff
+from service.errors import (
+    BaseMismatch,
+    DeadlineExceeded,
+    EditNotApplicable,
+    InvalidRequest,
+    ModelNotFound,
+    QuotaExceeded,
+    RedraftError,
+    ResultRejected,
+    Unavailable,
+)
+from service.launch import LaunchError, launch
+
+_NOT_APPLIED: Final = 1
+_USAGE: Final = 2
+_NO_SERVICE: Final = 3
+_BUG: Final = 70
+
+
+def apply(
+    file: Annotated[Path, typer.Argument(help="The file to edit.")],
+    update: Annotated[str | None, typer.Option(help="File with an update snippet.", metavar="SNIPPET|-")] = None,
+    patch: Annotated[str | None, typer.Option(help="File with a unified diff.", metavar="FILE|-")] = None,
+    blocks: Annotated[str | None, typer.Option(help="File with search/replace blocks.", metavar="FILE|-")] = None,
+    instruction: Annotated[
+        str | None, typer.Option(help="What to do in words, alone or beside one of the others.", metavar="TEXT")
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Print a unified diff instead of the file.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Write the result into FILE.")] = False,
+    language: Annotated[str, typer.Option(help="By FILE's name when not given.")] = "",
+    drafting: Annotated[bool, typer.Option("--drafting/--no-drafting", help="Draft by copying.")] = True,
+    timeout: Annotated[float | None, typer.Option(help="Time limit of the call.", metavar="SECONDS")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="A running service. Without it one is started and stopped.", metavar="HOST:PORT")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file of a service of one's own.", metavar="FILE")] = None,
+    model: Annotated[str | None, typer.Option(help="Model of a service of one's own.", metavar="PATH")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no figures to standard error.")] = False,
+) -> None:
+    """Apply an edit to FILE and print the result.
+
+    "-" reads the edit from standard input. FILE changes only with --in-place, in one step, and only on success.
+    """
+    if diff and in_place:
+        raise _failure(_USAGE, "choose one of --diff and --in-place")
+    if address is not None and (config is not None or model is not None):
+        raise _failure(_USAGE, "--config and --model are for a service of one's own: leave out --address")
+    edit = _edit(update, patch, blocks, instruction)
+    before = _read(str(file))
+    call = EditCall(
+        path=file.name,
+        content=before,
+        edit=edit,
+        instruction="" if isinstance(edit, Instruction) else instruction or "",
+        language=language,
+        draft=DraftOptions(enabled=drafting),
+    )
+    flags = [*(("--config", str(config)) if config else ()), *(("--model", model) if model else ())]
+    applied = _apply(call, address, flags, timeout)
+    if in_place:
+        try:
+            replace_content(file, before, applied.data)
+        except (OSError, ChangedMeanwhile) as error:
+            raise _failure(_NOT_APPLIED, str(error))
+    elif diff:
+        _print(unified_diff(before.decode(), applied.text, file.name).encode())
+    else:
+        _print(applied.data)
+    if not quiet:
+        typer.echo(_figures(applied), err=True)
+
+
+def _edit(update: str | None, patch: str | None, blocks: str | None, instruction: str | None) -> ClientEdit:
+    match [(kind, source) for kind, source in (("u", update), ("p", patch), ("b", blocks)) if source is not None]:
+        case [("u", source)]:
+            return UpdateSnippet(_read_text(source))
+        case [("p", source)]:
+            return UnifiedDiff(_read_text(source))
+        case [("b", source)]:
+            return SearchReplaceText(_read_text(source))
+        case [] if instruction is not None:
+            return Instruction(instruction)
+        case []:
+            raise _failure(_USAGE, "there is no edit: give --update, --patch, --blocks or --instruction")
+        case _:
+            raise _failure(_USAGE, "choose one of --update, --patch and --blocks")
+
+
+def _read(source: str) -> bytes:
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise _failure(_USAGE, f"cannot read {source}: {error.strerror}")
+
+
+def _read_text(source: str) -> str:
+    try:
+        return _read(source).decode()
+    except UnicodeDecodeError as error:
+        raise _failure(_USAGE, f"{source} is not UTF-8 at byte {error.start}")
+
+
+def _apply(call: EditCall, address: str | None, flags: list[str], timeout: float | None) -> AppliedEdit:
+    try:
+        with _service(address, flags) as where, Client(where, timeout_seconds=timeout) as client:
+            return client.apply(call)
+    except LaunchError as error:
+        raise _failure(_NO_SERVICE, str(error))
+    except InvalidRequest as error:
+        raise _failure(
+            _USAGE, "the request is not valid:\n" + "\n".join(f"  {v.field}: {v.description}" for v in error.violations)
+        )
+    except ModelNotFound as error:
+        raise _failure(_USAGE, error.message)
+    except (EditNotApplicable, ResultRejected, BaseMismatch) as error:
+        raise _failure(_NOT_APPLIED, f"{error.message} ({error.reason})")
+    except (Unavailable, QuotaExceeded, DeadlineExceeded) as error:
+        raise _failure(_NO_SERVICE, error.message)
+    except RedraftError as error:
+        raise _failure(_BUG, error.message)
+
+
+@contextmanager
+def _service(address: str | None, flags: list[str]) -> Iterator[str]:
+    if address is not None:
+        yield address
+        return
+    with launch(flags) as own:
+        yield own
+
+
+def _figures(applied: AppliedEdit) -> str:
+    report = applied.report
+    agreement = (
+        "as the edit's alignment predicts" if applied.agrees else "not as the edit's alignment predicts: read it"
+    )
+    return (
+        f"{len(applied.hunks)} hunks, {agreement}; {applied.output_tokens} tokens in {report.target_passes} target "
+        f"passes ({applied.tokens_per_pass:.1f} a pass), {applied.acceptance_rate:.0%} of the draft accepted, "
+        f"{applied.timing.total:.2f} s"
+    )
+
+
+def _print(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _failure(status: int, message: str) -> typer.Exit:
+    typer.echo(f"redraft: {message}", err=True)
+    return typer.Exit(status)

@@ -1,0 +1,32 @@
+"""Replacing a file's content in one step."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+class ChangedMeanwhile(RuntimeError):
+    """The file is no longer what it was when it was read."""
+
+
+def replace_content(path: Path, before: bytes, after: bytes) -> None:
+    """Whoever looks sees all of `before` or all of `after`; mode kept, links followed.
+
+    Raises ChangedMeanwhile, and OSError; the file is then as it was.
+    """
+    target = path.resolve(strict=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    partial = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(after)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.chmod(target.stat().st_mode & 0o7777)
+        if target.read_bytes() != before:
+            raise ChangedMeanwhile(f"{path} changed while the edit was made; nothing was written: try again")
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,108 @@
+"""The `redraft` command: `serve`, `apply`, and whatever other packages register under `redraft.commands`.
+
+Exit status: 0 done; 1 the edit was not applied; 2 bad usage, configuration or request; 3 no service, or no answer in
+time; 70 a bug.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+import typer.main
+from typer.core import TyperGroup
+
+from service import logs
+from service.apply_command import apply
+from service.config import ConfigError, Settings
+from service.flags import overrides, parse_set
+
+COMMAND_GROUP: Final = "redraft.commands"
+
+
+class _Commands(TyperGroup):
+    """Our own commands, and those that other packages register; the latter are imported only when they are needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *sorted(_registered())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = _registered().get(cmd_name)
+        if entry is None:
+            return super().get_command(ctx, cmd_name)
+        command = typer.main.get_command(entry.load())
+        command.name = cmd_name
+        return command
+
+
+def _registered() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=COMMAND_GROUP)}
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Apply code edits with a language model, drafted by copying and verified by the model.",
+)
+app.command()(apply)
+
+
+@app.command()
+def serve(
+    config: Annotated[Path | None, typer.Option(help="A TOML file.", metavar="FILE")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="0 takes a free port.  [default: 50051]")] = None,
+    model: Annotated[str | None, typer.Option(help="Directory or name of the model.", metavar="PATH")] = None,
+    model_name: Annotated[str | None, typer.Option(help="What callers call the model.")] = None,
+    prompt_format: Annotated[
+        str | None, typer.Option(help="How the model is asked: embedded, chat, updated_code or bare_file.")
+    ] = None,
+    drafting: Annotated[bool | None, typer.Option("--drafting/--no-drafting", help="Draft by copying.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="console or json.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any other setting, such as engine.max_num_seqs=8.", metavar="SECTION.KEY=VALUE"),
+    ] = None,
+) -> None:
+    """Run the service until SIGTERM or SIGINT, then drain.
+
+    Settings come from the TOML file, then from REDRAFT_SECTION__KEY in the environment, then from these flags; the
+    last wins.
+    """
+    named = {
+        "server.host": host,
+        "server.port": port,
+        "model.path": model,
+        "model.name": model_name,
+        "model.prompt_format": prompt_format,
+        "drafting.enabled": drafting,
+        "log.level": log_level,
+        "log.format": log_format,
+    }
+    try:
+        settings = Settings.load(config, overrides({**parse_set(set_ or ()), **named}))
+    except ConfigError as error:
+        typer.echo(f"redraft: {error}", err=True)
+        raise typer.Exit(2) from error
+    logs.configure(settings.log)
+    from service.server import serve as run
+
+    try:
+        asyncio.run(run(settings))
+    except OSError as error:
+        typer.echo(f"redraft: {error}", err=True)
+        raise typer.Exit(3) from error
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Typed clients of the service, for threads (`Client`) and for asyncio (`AsyncClient`).
+
+    with Client("localhost:50051") as client:
+        applied = client.apply(EditCall(path="a.py", content=text, edit=UpdateSnippet(snippet)))
+        print(applied.text)
+
+Both raise the errors of service/errors.py, rebuilt from the details of the service's status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from types import TracebackType
+from typing import Any, Final, Self, cast
+
+import grpc
+
+from drafts.align.plan import Instruction, SearchReplace, SearchReplaceBlock, UnifiedDiff, UpdateSnippet
+from service.client_codec import (
+    AppliedEdit,
+    ClientEdit,
+    EditCall,
+    SearchReplaceText,
+    applied_edit,
+    stream_event,
+    stream_request,
+    unary_request,
+)
+from service.pb import apply_edit_pb2_grpc as pb_grpc
+from service.status import from_rpc_error
+from service.types import DraftOptions, RequestClass, Sampling, TextChunk
+
+__all__ = [
+    "AppliedEdit",
+    "AsyncClient",
+    "Client",
+    "ClientEdit",
+    "DraftOptions",
+    "EditCall",
+    "Instruction",
+    "RequestClass",
+    "Sampling",
+    "SearchReplace",
+    "SearchReplaceBlock",
+    "SearchReplaceText",
+    "TextChunk",
+    "UnifiedDiff",
+    "UpdateSnippet",
+]
+
+# The service limits what it sends by the size of the file, so the client sets no limit of its own.
+_OPTIONS: Final = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
+
+
+class Client:
+    """A client for threads; a context manager. May be shared between threads.
+
+    timeout_seconds: for one call, if the call gives none; None waits for ever.
+    """
+
+    def __init__(self, address: str, *, timeout_seconds: float | None = None) -> None:
+        self._address = address
+        self._timeout_seconds = timeout_seconds
+        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._stub = pb_grpc.ApplyEditServiceStub(self._channel)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def _seconds(self, of_call: float | None) -> float | None:
+        return self._timeout_seconds if of_call is None else of_call
+
+    def apply(self, call: EditCall, *, timeout_seconds: float | None = None) -> AppliedEdit:
+        """Applies one edit. Raises RedraftError."""
+        try:
+            response = self._stub.ApplyEdit(unary_request(call), timeout=self._seconds(timeout_seconds))
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._address) from None
+        return applied_edit(response.result)
+
+    def stream(
+        self, call: EditCall, *, timeout_seconds: float | None = None
+    ) -> Generator[TextChunk | AppliedEdit, None, None]:
+        """Yields text as it comes, then the result. Closing it before the end cancels the call. Raises RedraftError."""
+        responses = self._stub.StreamApplyEdit(stream_request(call), timeout=self._seconds(timeout_seconds))
+        try:
+            for response in responses:
+                yield stream_event(response)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._address) from None
+        finally:
+            cast(Any, responses).cancel()
+
+
+class AsyncClient:
+    """A client for asyncio; an asynchronous context manager, made and used within one event loop.
+
+    timeout_seconds: for one call, if the call gives none; None waits for ever.
+    """
+
+    def __init__(self, address: str, *, timeout_seconds: float | None = None) -> None:
+        self._address = address
+        self._timeout_seconds = timeout_seconds
+        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._stub = cast("pb_grpc.ApplyEditServiceAsyncStub", pb_grpc.ApplyEditServiceStub(cast(Any, self._channel)))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._channel.close(None)
+
+    def _seconds(self, of_call: float | None) -> float | None:
+        return self._timeout_seconds if of_call is None else of_call
+
+    async def apply(self, call: EditCall, *, timeout_seconds: float | None = None) -> AppliedEdit:
+        """Applies one edit. Cancelling the task cancels the call. Raises RedraftError."""
+        try:
+            response = await self._stub.ApplyEdit(unary_request(call), timeout=self._seconds(timeout_seconds))
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error, self._address) from None
+        return applied_edit(response.result)
+
+    async def stream(
+        self, call: EditCall, *, timeout_seconds: float | None = None
+    ) -> AsyncGenerator[TextChunk | AppliedEdit, None]:
+        """Yields text as it comes, then the result. Closing it before the end cancels the call. Raises RedraftError."""
+        responses = self._stub.StreamApplyEdit(stream_request(call), timeout=self._seconds(timeout_seconds))
+        try:
+            async for response in responses:
+                yield stream_event(response)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error, self._address) from None
+        finally:
+            responses.cancel()

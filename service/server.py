@@ -1,0 +1,169 @@
+"""The gRPC server: health, reflection, the edit service, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
+
+import grpc
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from service.admission import Admission
+from service.config import Settings
+from service.engine.base import Engine
+from service.errors import EngineUnavailable
+from service.interceptors import RequestInterceptor
+from service.pb import apply_edit_pb2_grpc as pb_grpc
+from service.servicer import SERVICE_NAME, ApplyEditServicer, ApplyPipeline
+from service.validate import Limits
+
+_log = structlog.get_logger("redraft")
+
+_MESSAGE_ROOM: Final = 4
+"""A message may be this many times the sum of the size limits, so that what is over a limit still gets an answer that
+says which; what is over this gets the transport's own error."""
+_MIN_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+_CLOSE_SECONDS: Final = 1.0
+
+
+class Server:
+    """Serves one pipeline. start (health says NOT_SERVING), ready, then drain."""
+
+    def __init__(self, pipeline: ApplyPipeline, engine: Engine, settings: Settings) -> None:
+        config = settings.server
+        self._config = config
+        self._engine = engine
+        self._admission = Admission(config.max_queued_requests + settings.engine.max_num_seqs)
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # missing in the stubs
+        self._watch: asyncio.Task[None] | None = None
+        room = max(_MIN_MESSAGE_BYTES, _MESSAGE_ROOM * (config.max_file_bytes + config.max_edit_bytes))
+        self._server = grpc.aio.server(
+            interceptors=[RequestInterceptor(SERVICE_NAME)],
+            options=[("grpc.max_receive_message_length", room), ("grpc.max_send_message_length", -1)],
+        )
+        servicer = ApplyEditServicer(pipeline, Limits.of(settings), self._admission)
+        pb_grpc.add_ApplyEditServiceServicer_to_server(servicer, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, cast(Any, self._server))
+
+    async def start(self) -> str:
+        """Opens the port and returns its address, HOST:PORT. Raises OSError when it cannot be opened."""
+        host, port = self._config.host, self._config.port
+        wanted = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            bound = self._server.add_insecure_port(wanted)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {wanted}: is the port taken?") from error
+        await self._report(serving=False)
+        await self._server.start()
+        address = f"{wanted.rpartition(':')[0]}:{bound}"
+        if self._config.address_file is not None:
+            _write_address(self._config.address_file, address)
+        return address
+
+    async def ready(self) -> None:
+        """Lets requests in, now that the engine runs."""
+        await self._report(serving=True)
+        self._admission.open()
+        self._watch = asyncio.create_task(self._watch_engine())
+
+    async def drain(self) -> None:
+        """Refuses new requests, gives those in flight `drain_seconds`, cancels the rest and closes the port."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._admission.drain()
+        await self._health.enter_graceful_shutdown()
+        _log.info("draining", in_flight=self._admission.in_flight, seconds=self._config.drain_seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._admission.idle(), self._config.drain_seconds)
+        if self._admission.in_flight:
+            _log.warning("cancelling requests", in_flight=self._admission.in_flight)
+            await self._server.stop(None)
+        else:
+            # The last answer may still be on its way out.
+            await self._server.stop(_CLOSE_SECONDS)
+
+    async def _report(self, *, serving: bool) -> None:
+        status = health_pb2.HealthCheckResponse
+        for name in ("", SERVICE_NAME):
+            await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)
+
+    async def _watch_engine(self) -> None:
+        serving = True
+        while True:
+            await asyncio.sleep(self._config.health_check_seconds)
+            try:
+                await self._engine.check_health()
+                healthy = True
+            except EngineUnavailable:
+                healthy = False
+            if healthy != serving:
+                serving = healthy
+                _log.log(20 if serving else 40, "engine health changed", serving=serving)
+                await self._report(serving=serving)
+
+
+async def serve(settings: Settings) -> None:
+    """Runs the service until SIGTERM or SIGINT (or the end of standard input, where so configured), then drains."""
+    from service.compose import compose
+
+    engine, pipeline = compose(settings)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if settings.server.stop_on_stdin_eof:
+        _on_stdin_eof(loop, stop)
+    server = Server(pipeline, engine, settings)
+    address = await server.start()
+    _log.info("starting the engine", address=address, model=settings.model.name)
+    try:
+        if await _unless(stop, engine.start()):
+            await server.ready()
+            _log.info("serving", address=address, model=settings.model.name)
+            await stop.wait()
+    finally:
+        await server.drain()
+        await engine.close()
+        _log.info("stopped", address=address)
+
+
+async def _unless(stop: asyncio.Event, work: Any) -> bool:
+    """Awaits `work`; cancels it and returns False when `stop` is set before."""
+    working = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if working.done():
+        working.result()
+        return True
+    working.cancel()
+    with suppress(asyncio.CancelledError):
+        await working
+    return False
+
+
+def _on_stdin_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    def wait() -> None:
+        # Not sys.stdin: the interpreter may not end while a thread holds its lock.
+        while os.read(0, 4096):
+            pass
+        with suppress(RuntimeError):  # The loop has ended before standard input did.
+            loop.call_soon_threadsafe(stop.set)
+
+    threading.Thread(target=wait, name="stdin-eof", daemon=True).start()
+
+
+def _write_address(path: Path, address: str) -> None:
+    """At once, so that whoever waits for the file never reads half of it."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(address, encoding="utf-8")
+    os.replace(partial, path)
