@@ -86,7 +86,7 @@ def apply(
         try:
             replace_content(file, before, applied.data)
         except (OSError, ChangedMeanwhile) as error:
-            raise _failure(_NOT_APPLIED, str(error))
+            raise _failure(_NOT_APPLIED, str(error)) from error
     elif diff:
         _print(unified_diff(before.decode(), applied.text, file.name).encode())
     else:
@@ -117,14 +117,14 @@ def _read(source: str) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise _failure(_USAGE, f"cannot read {source}: {error.strerror}")
+        raise _failure(_USAGE, f"cannot read {source}: {error.strerror}") from error
 
 
 def _read_text(source: str) -> str:
     try:
         return _read(source).decode()
     except UnicodeDecodeError as error:
-        raise _failure(_USAGE, f"{source} is not UTF-8 at byte {error.start}")
+        raise _failure(_USAGE, f"{source} is not UTF-8 at byte {error.start}") from error
 
 
 def _apply(call: EditCall, address: str | None, flags: list[str], timeout: float | None) -> AppliedEdit:
@@ -132,19 +132,19 @@ def _apply(call: EditCall, address: str | None, flags: list[str], timeout: float
         with _service(address, flags) as where, Client(where, timeout_seconds=timeout) as client:
             return client.apply(call)
     except LaunchError as error:
-        raise _failure(_NO_SERVICE, str(error))
+        raise _failure(_NO_SERVICE, str(error)) from error
     except InvalidRequest as error:
         raise _failure(
             _USAGE, "the request is not valid:\n" + "\n".join(f"  {v.field}: {v.description}" for v in error.violations)
-        )
+        ) from error
     except ModelNotFound as error:
-        raise _failure(_USAGE, error.message)
+        raise _failure(_USAGE, error.message) from error
     except (EditNotApplicable, ResultRejected, BaseMismatch) as error:
-        raise _failure(_NOT_APPLIED, f"{error.message} ({error.reason})")
+        raise _failure(_NOT_APPLIED, f"{error.message} ({error.reason})") from error
     except (Unavailable, QuotaExceeded, DeadlineExceeded) as error:
-        raise _failure(_NO_SERVICE, error.message)
+        raise _failure(_NO_SERVICE, error.message) from error
     except RedraftError as error:
-        raise _failure(_BUG, error.message)
+        raise _failure(_BUG, error.message) from error
 
 
 @contextmanager
