@@ -1,0 +1,171 @@
+"""What travels with a request to the drafter inside the engine, and the report that comes back. Flat, and documented.
+
+The plan goes into vLLM's `SamplingParams.extra_args` (`vllm_xargs` over HTTP): only strings, numbers and flat lists.
+Every key is optional; a request without any still drafts from its own prompt.
+
+    redraft_key               str        the report is fetched under this name; unique per request
+    redraft_enabled           int        0 decodes plainly
+    redraft_max_draft_tokens  int        k of this request in one pass, within the engine's own maximum
+    redraft_predicted         list[int]  token ids of the predicted text
+    redraft_region_ends       list[int]  regions tile `predicted`: region i ends before this token
+    redraft_region_kinds      list[str]  "kept" or "edited", one for each region
+    redraft_original          list[int]  [start, end): token positions of the original in the prompt, half-open
+    redraft_edit              list[int]  the same for the edit
+    redraft_original_tokens   list[int]  token ids of the original, when the prompt does not hold them in one piece
+    redraft_edit_tokens       list[int]  the same for the edit
+    redraft_end_token         int        ends the output after the predicted text
+    redraft_newline_tokens    list[int]  ids whose text holds a line feed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drafts.core.types import DraftRegion, DraftReport, DraftRequest, RegionReport, SourceKind
+
+_PREFIX = "redraft_"
+
+
+class PayloadError(ValueError):
+    """A payload that does not say what this module documents. The message names the key, never its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A decoded payload. request: None when drafting is off."""
+
+    key: str | None
+    request: DraftRequest | None
+
+
+def encode(request: DraftRequest | None, prompt: Sequence[int], key: str) -> dict[str, Any]:
+    """Flat extra_args for `request`; None turns drafting off. Parts that the prompt holds travel as positions."""
+    if request is None:
+        return {"redraft_key": key, "redraft_enabled": 0}
+    payload: dict[str, Any] = {
+        "redraft_key": key,
+        "redraft_enabled": 1,
+        "redraft_max_draft_tokens": request.max_draft_tokens,
+        "redraft_predicted": list(request.predicted),
+        "redraft_region_ends": [region.end for region in request.regions],
+        "redraft_region_kinds": [region.kind.value for region in request.regions],
+        "redraft_newline_tokens": sorted(request.newline_tokens),
+    }
+    if request.end_token is not None:
+        payload["redraft_end_token"] = request.end_token
+    for name, part in (("original", request.original), ("edit", request.edit)):
+        place = _find(prompt, part)
+        if place is not None:
+            payload[f"redraft_{name}"] = list(place)
+        elif part:
+            payload[f"redraft_{name}_tokens"] = list(part)
+    return payload
+
+
+def decode(extra_args: Mapping[str, Any] | None, prompt: Sequence[int], default_draft_tokens: int) -> Payload:
+    """The draft request of a prompt. Raises PayloadError for anything that `encode` would not write."""
+    args = extra_args or {}
+    key = args.get("redraft_key")
+    if key is not None and not isinstance(key, str):
+        raise PayloadError("redraft_key must be a string")
+    if not any(name.startswith(_PREFIX) and name != "redraft_key" for name in args):
+        return Payload(key, DraftRequest(original=prompt, max_draft_tokens=default_draft_tokens))
+    if not _integer(args, "redraft_enabled", 1):
+        return Payload(key, None)
+    predicted = _integers(args, "redraft_predicted")
+    request = DraftRequest(
+        predicted=predicted,
+        regions=_regions(args, len(predicted)),
+        original=_part(args, "original", prompt),
+        edit=_part(args, "edit", prompt),
+        max_draft_tokens=min(
+            _integer(args, "redraft_max_draft_tokens", default_draft_tokens) or 0, default_draft_tokens
+        ),
+        end_token=_integer(args, "redraft_end_token", None),
+        newline_tokens=frozenset(_integers(args, "redraft_newline_tokens")),
+    )
+    return Payload(key, request)
+
+
+def encode_report(report: DraftReport) -> dict[str, Any]:
+    """Plain dicts, lists, ints and strings: what vLLM's worker calls can return."""
+    return {
+        "target_passes": report.target_passes,
+        "output_tokens": report.output_tokens,
+        "drafted": report.drafted,
+        "accepted": report.accepted,
+        "rejected": report.rejected,
+        "drafter_ns": report.drafter_ns,
+        "draft_lengths": list(report.draft_lengths.items()),
+        "regions": [
+            (row.region, row.kind.value, row.drafted, row.accepted, row.rejected, row.passes) for row in report.regions
+        ],
+    }
+
+
+def decode_report(data: Mapping[str, Any]) -> DraftReport:
+    return DraftReport(
+        target_passes=data["target_passes"],
+        output_tokens=data["output_tokens"],
+        drafted=data["drafted"],
+        accepted=data["accepted"],
+        rejected=data["rejected"],
+        drafter_ns=data["drafter_ns"],
+        draft_lengths=dict(data["draft_lengths"]),
+        regions=[
+            RegionReport(region, SourceKind(kind), drafted, accepted, rejected, passes)
+            for region, kind, drafted, accepted, rejected, passes in data["regions"]
+        ],
+    )
+
+
+def _find(prompt: Sequence[int], part: Sequence[int]) -> tuple[int, int] | None:
+    """Where `part` lies in `prompt`, at its first occurrence, as a half-open range."""
+    if not part:
+        return None
+    haystack = np.asarray(prompt, dtype=np.int32).tobytes()
+    needle = np.asarray(part, dtype=np.int32).tobytes()
+    at = haystack.find(needle)
+    while at >= 0 and at % 4:
+        at = haystack.find(needle, at + 1)
+    return None if at < 0 else (at // 4, at // 4 + len(part))
+
+
+def _part(args: Mapping[str, Any], name: str, prompt: Sequence[int]) -> Sequence[int]:
+    place = _integers(args, f"redraft_{name}")
+    if not place:
+        return _integers(args, f"redraft_{name}_tokens")
+    if len(place) != 2 or not 0 <= place[0] <= place[1] <= len(prompt):
+        raise PayloadError(f"redraft_{name} must be [start, end) within the prompt of {len(prompt)} tokens")
+    return prompt[place[0] : place[1]]
+
+
+def _regions(args: Mapping[str, Any], size: int) -> tuple[DraftRegion, ...]:
+    ends = _integers(args, "redraft_region_ends")
+    kinds = args.get("redraft_region_kinds", [])
+    if not isinstance(kinds, list) or len(kinds) != len(ends):
+        raise PayloadError("redraft_region_kinds must be a list with one kind for each of redraft_region_ends")
+    if ends and (ends != sorted(ends) or ends[0] < 0 or ends[-1] != size):
+        raise PayloadError("redraft_region_ends must rise and end with the length of redraft_predicted")
+    try:
+        return tuple(DraftRegion(end, SourceKind(kind)) for end, kind in zip(ends, kinds, strict=True))
+    except ValueError:
+        raise PayloadError('redraft_region_kinds may hold only "kept" and "edited"') from None
+
+
+def _integers(args: Mapping[str, Any], name: str) -> list[int]:
+    value = args.get(name, [])
+    if not isinstance(value, list) or not all(type(item) is int for item in value):
+        raise PayloadError(f"{name} must be a flat list of integers")
+    return value
+
+
+def _integer(args: Mapping[str, Any], name: str, default: int | None) -> int | None:
+    value = args.get(name, default)
+    if value is not None and (type(value) is not int or value < 0):
+        raise PayloadError(f"{name} must be an integer, zero or more")
+    return value
