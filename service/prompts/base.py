@@ -1,0 +1,137 @@
+"""What a prompt format is: how one family of models is asked, and how its answer is cut out."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from drafts.align.plan import Plan, RegionKind
+from drafts.core.types import DraftRegion, DraftRequest, SourceKind
+from service.prompts.cutters import AnswerCutter
+from service.prompts.tokenization import TextTokenizer
+from service.text_stream import TextStream
+from service.types import ApplyRequest, StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpan:
+    """A half-open range of token positions in the prompt."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedAnswer:
+    """The plan's predicted text as the model would write it, wrapped in the format's prefix and suffix.
+
+    end_token: what follows it.
+    regions: one per plan region, in order (regions[i] is plan.regions[i]; a deleted one is empty). The prefix
+    belongs to the first and the suffix to the last, so that they tile the tokens. Empty when the plan has none.
+    """
+
+    token_ids: tuple[int, ...]
+    regions: tuple[DraftRegion, ...]
+    end_token: int
+    newline_tokens: frozenset[int]
+
+
+class Answer:
+    """One answer being read: tokens in, the file's text out. All texts concatenate to the file."""
+
+    def __init__(self, stream: TextStream, cutter: AnswerCutter) -> None:
+        self._stream = stream
+        self._cutter = cutter
+
+    @property
+    def stop_reason(self) -> StopReason:
+        return self._cutter.stop_reason
+
+    def feed(self, token_ids: Sequence[int]) -> str:
+        """The text of the file that is certain by now; what may be the format's end is held back."""
+        return self._cutter.feed(self._stream.feed(token_ids))
+
+    def finish(self) -> str:
+        """The rest of the file. Call it when the model has ended its turn.
+
+        Raises ResultRejected when the answer does not follow the format (RESULT_TRUNCATED when its end is missing).
+        """
+        return self._cutter.feed(self._stream.finish()) + self._cutter.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPrompt:
+    """A prompt ready for the engine.
+
+    original, edit: where the caller's file and edit lie in `token_ids` (the edit is empty for an instruction alone).
+    stop_token_ids: the end of the model's turn.
+    new_answer: makes the reader of one answer to this prompt.
+    """
+
+    token_ids: tuple[int, ...]
+    original: TokenSpan
+    edit: TokenSpan
+    stop_token_ids: tuple[int, ...]
+    expected: ExpectedAnswer
+    new_answer: Callable[[], Answer]
+
+    def draft_request(self, max_draft_tokens: int) -> DraftRequest:
+        """Everything that a drafter may copy from, k at most `max_draft_tokens`."""
+        return DraftRequest(
+            predicted=self.expected.token_ids,
+            regions=self.expected.regions,
+            original=self.token_ids[self.original.start : self.original.end],
+            edit=self.token_ids[self.edit.start : self.edit.end],
+            max_draft_tokens=max_draft_tokens,
+            end_token=self.expected.end_token,
+            newline_tokens=self.expected.newline_tokens,
+        )
+
+
+class PromptFormat(Protocol):
+    """Renders prompts for one loaded model. Stateless: it may be called from several threads."""
+
+    def render(self, request: ApplyRequest, plan: Plan) -> RenderedPrompt:
+        """Raises EditNotApplicable when the model cannot do this form of edit."""
+
+
+def expect(
+    tokenizer: TextTokenizer, plan: Plan, *, end_token: int, prefix: str = "", suffix: str = ""
+) -> ExpectedAnswer:
+    """Tokenizes the whole answer in one go, as a model writes it: tokens may straddle regions.
+
+    A token that lies across a border counts as edited when either side is.
+    """
+    token_ids = tokenizer.encode_text(prefix + plan.predicted + suffix)
+    ends = tokenizer.byte_ends(token_ids)
+    shift = len(prefix.encode())
+    regions: list[DraftRegion] = []
+    for index, region in enumerate(plan.regions):
+        kind = _source_kind(region.kind)
+        if index == len(plan.regions) - 1:
+            end = len(token_ids)
+        else:
+            border = region.predicted.end + shift
+            ended = bisect_right(ends, border)
+            straddled = border > (ends[ended - 1] if ended else 0)
+            end = ended + 1 if straddled and kind is SourceKind.EDITED and len(region.predicted) else ended
+        regions.append(DraftRegion(end=max(end, regions[-1].end if regions else 0), kind=kind))
+    return ExpectedAnswer(tuple(token_ids), tuple(regions), end_token, tokenizer.newline_tokens)
+
+
+def _source_kind(kind: RegionKind) -> SourceKind:
+    return SourceKind.KEPT if kind is RegionKind.KEPT else SourceKind.EDITED
+
+
+class PromptBuilder:
+    """Collects token ids and remembers where a part lies."""
+
+    def __init__(self) -> None:
+        self.token_ids: list[int] = []
+
+    def add(self, token_ids: Sequence[int]) -> TokenSpan:
+        start = len(self.token_ids)
+        self.token_ids.extend(token_ids)
+        return TokenSpan(start, len(self.token_ids))
