@@ -75,7 +75,8 @@ def _row(name: str, table: Table, subject: str, reference: str) -> Row:
     runs = [run for found in good.values() for run in found]
     seconds = [run.total_seconds for run in runs]
     first = [run.first_text_seconds for run in runs if run.first_text_seconds is not None]
-    drafted = sum(run.drafted_tokens for run in runs)
+    accepted = sum(run.accepted_tokens for run in runs)
+    verified = accepted + sum(run.rejected_tokens for run in runs)
     passes = sum(run.target_passes for run in runs)
     tokens = sum(run.output_tokens for run in runs)
     ratios = {} if name == subject else _ratios(good, table[subject])
@@ -88,7 +89,7 @@ def _row(name: str, table: Table, subject: str, reference: str) -> Row:
         first_text_seconds_median=median(first) if first else 0.0,
         tokens_per_second=tokens / sum(seconds) if seconds else 0.0,
         tokens_per_pass=tokens / passes if passes else 0.0,
-        acceptance=sum(run.accepted_tokens for run in runs) / drafted if drafted else None,
+        acceptance=accepted / verified if verified else None,
         identical_rate=_identical_rate(examples, table[reference]),
         expected_rate=_share(all(run.matches_expected for run in found) for found in examples.values()),
         ratio=median_interval(list(ratios.values())) if ratios else None,

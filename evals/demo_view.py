@@ -198,7 +198,7 @@ def _seconds(runs: Sequence[Measurement]) -> float:
 def _acceptance(run: Measurement) -> str:
     if run.acceptance is None:
         return "-"
-    return f"{run.acceptance:.0%} of {run.drafted_tokens}"
+    return f"{run.acceptance:.0%} of {run.accepted_tokens + run.rejected_tokens}"
 
 
 def _lines(text: str) -> str:

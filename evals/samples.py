@@ -24,6 +24,7 @@ class Measurement:
     target_passes: int = 0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
+    rejected_tokens: int = 0
     drafter_seconds: float = 0.0
     matches_expected: bool = False
 
@@ -37,8 +38,9 @@ class Measurement:
 
     @property
     def acceptance(self) -> float | None:
-        """Accepted draft tokens over drafted ones; None when nothing was drafted."""
-        return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else None
+        """Accepted over verified draft tokens; None when none was verified."""
+        verified = self.accepted_tokens + self.rejected_tokens
+        return self.accepted_tokens / verified if verified else None
 
 
 @dataclass(frozen=True, slots=True)
