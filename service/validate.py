@@ -13,7 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
-from drafts.align.plan import Edit, Instruction, SearchReplace, SearchReplaceBlock, UnifiedDiff, UpdateSnippet
+from drafts.align import (
+    Edit,
+    EditParseError,
+    Instruction,
+    SearchReplace,
+    SearchReplaceBlock,
+    UnifiedDiff,
+    UpdateSnippet,
+    parse_search_replace,
+    parse_unified_diff,
+)
 from service import languages
 from service.config import Settings
 from service.errors import BaseMismatch, FieldViolation, InvalidRequest, ModelNotFound
@@ -167,7 +177,7 @@ def _edit(edit: pb.Edit, limits: Limits, violations: _Violations) -> Edit | None
         case "unified_diff":
             return _text(edit.unified_diff, "edit.unified_diff", _parse_diff, violations)
         case "search_replace_text":
-            return _text(edit.search_replace_text, "edit.search_replace_text", _parse_blocks, violations)
+            return _text(edit.search_replace_text, "edit.search_replace_text", parse_search_replace, violations)
         case "search_replace":
             return _blocks(edit.search_replace, violations)
         case "instruction":
@@ -192,39 +202,33 @@ def _text(text: str, field: str, parse: Callable[[str], Edit], violations: _Viol
         violations.add(field, "EMPTY", "the edit is empty: there is nothing to apply")
         return None
     try:
-        return parse(text)
+        edit = parse(text)
     except EditParseError as error:
         violations.add(field, "MALFORMED", str(error))
         return None
-
-
-class EditParseError(ValueError): ...
+    if isinstance(edit, SearchReplace):
+        _check_blocks(edit.blocks, field, violations)
+    return edit
 
 
 def _parse_diff(text: str) -> UnifiedDiff:
-    if not re.search(r"^@@", text, re.MULTILINE):
-        raise EditParseError("no hunk: a line that begins with @@ is missing")
+    parse_unified_diff(text)
     return UnifiedDiff(text)
-
-
-_BLOCK = re.compile(r"^<{5,9} SEARCH\s*\n(.*?)^={5,9}\s*\n(.*?)^>{5,9} REPLACE", re.MULTILINE | re.DOTALL)
-
-
-def _parse_blocks(text: str) -> SearchReplace:
-    blocks = tuple(SearchReplaceBlock(m[1], m[2]) for m in _BLOCK.finditer(text))
-    if not blocks:
-        raise EditParseError("no complete SEARCH/REPLACE block")
-    return SearchReplace(blocks)
 
 
 def _blocks(edit: pb.SearchReplace, violations: _Violations) -> SearchReplace | None:
     if not edit.blocks:
         violations.add("edit.search_replace.blocks", "EMPTY", "the edit is empty: there is no block to apply")
         return None
-    for index, block in enumerate(edit.blocks):
+    blocks = tuple(SearchReplaceBlock(_normalize(b.search), _normalize(b.replace)) for b in edit.blocks)
+    _check_blocks(blocks, "edit.search_replace", violations)
+    return SearchReplace(blocks)
+
+
+def _check_blocks(blocks: tuple[SearchReplaceBlock, ...], field: str, violations: _Violations) -> None:
+    for index, block in enumerate(blocks):
         if not block.search:
-            violations.add(f"edit.search_replace.blocks[{index}].search", "EMPTY", "there is no text to search for")
-    return SearchReplace(tuple(SearchReplaceBlock(_normalize(b.search), _normalize(b.replace)) for b in edit.blocks))
+            violations.add(f"{field}.blocks[{index}].search", "EMPTY", "there is no text to search for")
 
 
 def _sampling(sampling: pb.Sampling, violations: _Violations) -> Sampling:

@@ -1,0 +1,181 @@
+"""A real gRPC server over a pipeline whose events the test gives: the layer below is not there, gRPC is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import pytest
+
+from drafts.align.plan import Plan, Region, RegionKind, Span
+from drafts.core.types import DraftReport, RegionReport, SourceKind
+from service.config import Settings
+from service.engine.base import GenerateRequest, Output
+from service.errors import EngineUnavailable
+from service.pb import apply_edit_pb2 as pb
+from service.pb import apply_edit_pb2_grpc as pb_grpc
+from service.server import Server
+from service.types import ApplyRequest, ApplyResult, Event, Hunk, StopReason, TextChunk, Timing
+
+DATA = b"one\ntwo changed\n"
+CHUNKS = (b"one\n", b"two chan", b"ged\n")
+
+
+def make_result(data: bytes = DATA) -> ApplyResult:
+    regions = (
+        Region(RegionKind.KEPT, Span(0, 4), Span(0, 4), 1.0),
+        Region(RegionKind.REPLACED, Span(4, 8), Span(4, 16), 0.5, ("class Foo", "def bar")),
+    )
+    report = DraftReport(
+        target_passes=2,
+        output_tokens=9,
+        drafted=12,
+        accepted=7,
+        rejected=3,
+        drafter_ns=1_500_000_001,
+        draft_lengths={0: 1, 12: 1},
+        regions=[
+            RegionReport(0, SourceKind.KEPT, drafted=8, accepted=6, rejected=2, passes=1),
+            RegionReport(-1, SourceKind.OUTPUT, drafted=4, accepted=1, rejected=1, passes=1),
+        ],
+    )
+    return ApplyResult(
+        data=data,
+        hunks=(Hunk(Span(4, 8), Span(4, 16)),),
+        stop_reason=StopReason.FORMAT_END,
+        plan=Plan(data.decode(), regions, 0.75),
+        matches_plan=True,
+        prompt_tokens=21,
+        output_tokens=9,
+        report=report,
+        timing=Timing(align=0.25, queue=0.5, first_text=1.25, total=2.5),
+        model="redraft-embedded",
+    )
+
+
+@dataclass
+class GivenPipeline:
+    """Yields `events`, raising those that are exceptions; waits for `release` before each but the first."""
+
+    events: Sequence[Event | Exception] = field(
+        default_factory=lambda: [*(TextChunk(chunk) for chunk in CHUNKS), make_result()]
+    )
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    requests: list[ApplyRequest] = field(default_factory=list)
+
+    def hold(self) -> None:
+        self.release.clear()
+
+    async def apply(self, request: ApplyRequest) -> AsyncIterator[Event]:
+        self.requests.append(request)
+        self.started.set()
+        try:
+            for index, event in enumerate(self.events):
+                if index:
+                    await self.release.wait()
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+        finally:
+            self.closed.set()
+
+
+class GivenEngine:
+    """The health of an engine, as the test sets it. It generates nothing: GivenPipeline asks it for nothing."""
+
+    max_model_len = 2048
+
+    def __init__(self) -> None:
+        self.dead = False
+
+    async def start(self) -> None: ...
+
+    def generate(self, request: GenerateRequest) -> AsyncIterator[Output]:
+        raise NotImplementedError
+
+    async def check_health(self) -> None:
+        if self.dead:
+            raise EngineUnavailable("the engine is dead")
+
+    async def close(self) -> None: ...
+
+
+@dataclass
+class Running:
+    server: Server
+    pipeline: GivenPipeline
+    engine: GivenEngine
+    address: str
+    channel: grpc.aio.Channel
+    stub: pb_grpc.ApplyEditServiceAsyncStub
+
+
+Start = Callable[..., Awaitable[Running]]
+
+
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """start(events, ready=True, **{"server": {...}, ...}) starts a server; it is drained afterwards."""
+    async with AsyncExitStack() as stack:
+
+        async def begin(
+            events: Sequence[Event | Exception] | None = None, *, ready: bool = True, **sections: Any
+        ) -> Running:
+            sections.setdefault("server", {}).setdefault("port", 0)
+            sections["server"].setdefault("drain_seconds", 0.2)
+            pipeline = GivenPipeline() if events is None else GivenPipeline(events)
+            pipeline.release.set()
+            engine = GivenEngine()
+            server = Server(pipeline, engine, Settings(**sections))
+            address = await server.start()
+            stack.push_async_callback(server.drain)
+            if ready:
+                await server.ready()
+            channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
+            stub: Any = pb_grpc.ApplyEditServiceStub(channel)
+            return Running(server, pipeline, engine, address, channel, stub)
+
+        yield begin
+
+
+def make_request(**changes: Any) -> pb.ApplyEditRequest:
+    """A valid request; `changes` replace whole fields."""
+    fields: dict[str, Any] = {
+        "file": pb.SourceFile(path="a/b.py", text="one\ntwo\n"),
+        "edit": pb.Edit(update_snippet="# ...\ntwo changed\n"),
+    }
+    return pb.ApplyEditRequest(**{**fields, **changes})
+
+
+def as_stream(request: pb.ApplyEditRequest) -> pb.StreamApplyEditRequest:
+    return pb.StreamApplyEditRequest.FromString(request.SerializeToString())
+
+
+@pytest.fixture
+def request_of() -> Callable[..., pb.ApplyEditRequest]:
+    return make_request
+
+
+Call = Callable[[Running, pb.ApplyEditRequest], Awaitable[pb.EditResult]]
+
+
+@pytest.fixture(params=["unary", "stream"])
+def call(request: pytest.FixtureRequest) -> Call:
+    """Both calls, reduced to what they have in common: a request gives one result or a failure."""
+
+    async def unary(running: Running, message: pb.ApplyEditRequest) -> pb.EditResult:
+        return (await running.stub.ApplyEdit(message, timeout=10)).result
+
+    async def stream(running: Running, message: pb.ApplyEditRequest) -> pb.EditResult:
+        responses = [r async for r in running.stub.StreamApplyEdit(as_stream(message), timeout=10)]
+        assert [r.WhichOneof("event") for r in responses[:-1]] == ["chunk"] * (len(responses) - 1)
+        assert responses[-1].WhichOneof("event") == "result"
+        return responses[-1].result
+
+    return unary if request.param == "unary" else stream
