@@ -20,15 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import resources
 
-from drafts.align.plan import Edit, SearchReplace, SearchReplaceBlock, UnifiedDiff, UpdateSnippet
+from drafts.align import Edit, EditParseError, UnifiedDiff, UpdateSnippet, parse_search_replace
 
 _HEADER_KEYS = ("path", "language", "form", "note")
 _SECTIONS = ("original", "edit", "expected")
 _SUFFIX = ".txt"
-
-_SEARCH = "<<<<<<< SEARCH"
-_DIVIDER = "======="
-_REPLACE = ">>>>>>> REPLACE"
 
 
 class ExampleFileError(ValueError):
@@ -135,28 +131,8 @@ def _parse_edit(name: str, form: str, text: str) -> Edit:
         case "unified_diff":
             return UnifiedDiff(text)
         case "search_replace":
-            return SearchReplace(_parse_blocks(name, text))
+            try:
+                return parse_search_replace(text)
+            except EditParseError as error:
+                raise ExampleFileError(f"example {name!r}: {error}") from error
     raise ExampleFileError(f"example {name!r}: the form must be update_snippet, unified_diff or search_replace")
-
-
-def _parse_blocks(name: str, text: str) -> tuple[SearchReplaceBlock, ...]:
-    """Read search/replace blocks. Only blank lines may stand between two blocks."""
-    blocks: list[SearchReplaceBlock] = []
-    expects = _SEARCH
-    search: list[str] = []
-    body: list[str] = []
-    for line in text.splitlines(keepends=True):
-        if line.rstrip("\n") != expects:
-            if expects == _SEARCH and line.strip():
-                raise ExampleFileError(f"example {name!r}: text outside the search/replace blocks")
-            body.append(line)
-        elif expects == _SEARCH:
-            expects, body = _DIVIDER, []
-        elif expects == _DIVIDER:
-            expects, search, body = _REPLACE, body, []
-        else:
-            blocks.append(SearchReplaceBlock("".join(search), "".join(body)))
-            expects, body = _SEARCH, []
-    if expects != _SEARCH or not blocks:
-        raise ExampleFileError(f"example {name!r}: a search/replace block is not closed, or there is none")
-    return tuple(blocks)

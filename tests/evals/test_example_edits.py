@@ -223,9 +223,9 @@ def test_blocks_are_read_in_order_and_may_be_empty() -> None:
         (MINIMAL.format(form="update_snippet", edit="new\n").replace("==== edit", "=== edit"), "'==== edit ===='"),
         (MINIMAL.format(form="update_snippet", edit="new\n").replace("note: A case.\n", ""), "header must give"),
         (MINIMAL.format(form="update_snippet", edit="new\n").replace("note: ", "note "), "key: value"),
-        (MINIMAL.format(form="search_replace", edit="new\n"), "outside the search/replace blocks"),
-        (MINIMAL.format(form="search_replace", edit=BLOCK.replace("=======\n", "")), "not closed"),
-        (MINIMAL.format(form="search_replace", edit=BLOCK.removesuffix(">>>>>>> REPLACE\n")), "not closed"),
+        (MINIMAL.format(form="search_replace", edit="new\n"), "no search/replace block"),
+        (MINIMAL.format(form="search_replace", edit=BLOCK.replace("=======\n", "")), "======="),
+        (MINIMAL.format(form="search_replace", edit=BLOCK.removesuffix(">>>>>>> REPLACE\n")), ">>>>>>> REPLACE"),
     ],
 )
 def test_a_malformed_file_is_a_clear_error(text: str, message: str) -> None:
