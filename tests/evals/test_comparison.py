@@ -28,6 +28,7 @@ def sample(
         target_passes=passes,
         drafted_tokens=drafted,
         accepted_tokens=accepted,
+        rejected_tokens=drafted - accepted,
         matches_expected=status == "OK",
     )
     return Sample(configuration, example, repeat, order, measurement)

@@ -15,7 +15,7 @@ EXPECTED = ORIGINAL.replace("line 9\n", "line nine\n").replace("line 15\n", "")
 
 
 def measured(seconds: float, *, passes: int, drafted: int = 0, sha: str = "a", status: str = "OK") -> Measurement:
-    return Measurement(status, seconds, seconds / 2, sha, 50, 120, passes, drafted, drafted * 3 // 4)
+    return Measurement(status, seconds, seconds / 2, sha, 50, 120, passes, drafted, drafted * 3 // 4, drafted // 4)
 
 
 def demo(result: str = EXPECTED) -> DemoResult:

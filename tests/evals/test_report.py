@@ -18,7 +18,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> LatencyReport:
     for process, (name, seconds) in enumerate([("copy", 1.0), ("plain", 6.0), ("ngram-5", 2.0), ("ngram-16", 1.5)]):
         for example in ("a", "b"):
             drafted = 0 if name == "plain" else 100
-            measured = Measurement("OK", seconds, seconds / 4, "digest", 10, 100, 10, drafted, drafted // 2)
+            measured = Measurement(
+                "OK", seconds, seconds / 4, "digest", 10, 100, 10, drafted, drafted // 2, drafted // 2
+            )
             samples.append(Sample(name, example, 0, process, measured))
     return LatencyReport("copy", "plain", describe(tmp_path_factory.mktemp("model")), tuple(samples))
 
