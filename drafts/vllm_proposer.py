@@ -136,12 +136,15 @@ class CopyProposer:
         for i, row in active:
             # The last token of the output, and of the model's length, is always the target's own.
             left = min(row.max_tokens - row.seen, self._max_model_len - int(num_tokens_no_spec[i])) - 1
-            drafts[i] = self._propose(row, min(self._max_draft_tokens, left))
+            with self._guard(row):
+                drafts[i] = row.drafter.propose(max(min(self._max_draft_tokens, left), 0))
         if sum(map(len, drafts)) > self._batch_draft_tokens:
             shares = share([len(draft) for draft in drafts], self._batch_draft_tokens)
             for i, row in active:
                 if shares[i] < len(drafts[i]):
-                    drafts[i] = self._propose(row, shares[i])
+                    drafts[i] = []
+                    with self._guard(row):
+                        drafts[i] = row.drafter.propose(shares[i])
         for i, row in active:
             row.proposed = len(drafts[i])
         return drafts
@@ -168,11 +171,6 @@ class CopyProposer:
         if row.ended or row.seen >= row.max_tokens:
             row.ended = True
             self._finish(row)
-
-    def _propose(self, row: _Row, limit: int) -> list[int]:
-        with self._guard(row):
-            return row.drafter.propose(max(limit, 0))
-        return []
 
     @contextlib.contextmanager
     def _guard(self, row: _Row) -> Iterator[None]:

@@ -66,14 +66,35 @@ class EngineConfig(_Section):
     max_num_seqs: PositiveInt = 16
     max_num_batched_tokens: PositiveInt = 8192
     enforce_eager: bool = True
+    prefix_caching: bool = Field(
+        default=False,
+        description="Reuse the cache of equal prompt beginnings. Off: a reused prefix is computed in other shapes, so "
+        "answers may depend on what was asked before, and the second run of a comparison gets its prompt for free.",
+    )
+    cpu_threads: PositiveInt | None = Field(
+        default=None, description="CPU only: threads of the model; None lets vLLM choose and bind them."
+    )
+    start_seconds: float = Field(default=600.0, gt=0, description="How long the engine may take to start.")
 
 
 class DraftingConfig(_Section):
     enabled: bool = True
+    method: Literal["copy", "ngram", "none"] = Field(
+        default="copy", description="copy is redraft's own; ngram is vLLM's; none decodes plainly."
+    )
     max_draft_tokens: int = Field(default=128, ge=1, le=1024, description="k of one request in one target pass.")
     max_batch_draft_tokens: PositiveInt = Field(
         default=1024, description="Sum of k over the batch in one target pass: logits are computed for each of them."
     )
+    cost_ratio: float = Field(
+        default=0.05,
+        gt=0,
+        le=1,
+        description="Time of a draft token over the time of a pass: about 0.05 on CPUs, 0.006 on a large GPU.",
+    )
+    fit_cost: bool = Field(default=False, description="Fit cost_ratio to the engine's own steps as it runs.")
+    ngram_min: PositiveInt = Field(default=2, description="Shortest n-gram of method ngram.")
+    ngram_max: PositiveInt = Field(default=4, description="Longest n-gram of method ngram.")
 
 
 class LogConfig(_Section):
