@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from service import logs
 from service.apply_command import apply
 from service.config import ConfigError, Settings
+from service.errors import EngineUnavailable
 from service.flags import overrides, parse_set
 
 COMMAND_GROUP: Final = "redraft.commands"
@@ -91,11 +92,15 @@ def serve(
         typer.echo(f"redraft: {error}", err=True)
         raise typer.Exit(2) from error
     logs.configure(settings.log)
+    from service.prompts import TokenizerError
     from service.server import serve as run
 
     try:
         asyncio.run(run(settings))
-    except OSError as error:
+    except TokenizerError as error:
+        typer.echo(f"redraft: {error}", err=True)
+        raise typer.Exit(2) from error
+    except (OSError, EngineUnavailable) as error:
         typer.echo(f"redraft: {error}", err=True)
         raise typer.Exit(3) from error
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from service.config import Settings
 from service.engine.base import Engine
+from service.engine.vllm import VllmEngine
+from service.pipeline import Pipeline
+from service.prompts import load_prompt_format
 from service.servicer import ApplyPipeline
 
 
 def compose(settings: Settings) -> tuple[Engine, ApplyPipeline]:
-    """The engine, not yet started, and the pipeline over it."""
-    raise NotImplementedError
+    """The engine, not yet started, and the pipeline over it. Raises TokenizerError."""
+    prompt_format = load_prompt_format(settings.model.prompt_format, settings.model.path)
+    engine = VllmEngine(settings.model, settings.engine, settings.drafting)
+    return engine, Pipeline(engine, prompt_format, settings)

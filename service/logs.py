@@ -11,8 +11,8 @@ import structlog
 from service.config import LogConfig
 
 
-def configure(config: LogConfig) -> None:
-    """Sets structlog up for this process."""
+def configure(config: LogConfig, *, cache: bool = True) -> None:
+    """Sets structlog up for this process. cache: keep loggers that were used once, which is faster and final."""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if config.format == "json"
@@ -27,7 +27,7 @@ def configure(config: LogConfig) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[config.level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
+        cache_logger_on_first_use=cache,
     )
 
 

@@ -59,22 +59,22 @@ def make_result(data: bytes = DATA) -> ApplyResult:
 
 @dataclass
 class GivenPipeline:
-    """Yields `events`, raising those that are exceptions; waits for `release` before each but the first."""
+    """Yields `events`, raising those that are exceptions; waits for `release` before each but the first.
+
+    started: released once by each request that arrives.
+    """
 
     events: Sequence[Event | Exception] = field(
         default_factory=lambda: [*(TextChunk(chunk) for chunk in CHUNKS), make_result()]
     )
     release: asyncio.Event = field(default_factory=asyncio.Event)
-    started: asyncio.Event = field(default_factory=asyncio.Event)
+    started: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[ApplyRequest] = field(default_factory=list)
 
-    def hold(self) -> None:
-        self.release.clear()
-
     async def apply(self, request: ApplyRequest) -> AsyncIterator[Event]:
         self.requests.append(request)
-        self.started.set()
+        self.started.release()
         try:
             for index, event in enumerate(self.events):
                 if index:
