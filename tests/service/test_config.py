@@ -1,0 +1,64 @@
+"""Where settings come from, and which wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.config import ConfigError, Settings
+from service.flags import overrides, parse_set
+
+
+def test_flags_over_environment_over_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "redraft.toml"
+    config.write_text('[server]\nhost = "from.file"\nport = 1\nmax_file_bytes = 11\n[log]\nlevel = "debug"\n')
+    monkeypatch.setenv("REDRAFT_SERVER__PORT", "2")
+    monkeypatch.setenv("REDRAFT_SERVER__MAX_FILE_BYTES", "22")
+    settings = Settings.load(config, overrides({"server.max_file_bytes": 33, "server.host": None}))
+    assert (settings.server.host, settings.server.port, settings.server.max_file_bytes) == ("from.file", 2, 33)
+    assert settings.log.level == "debug"
+    assert settings.server.max_edit_bytes == Settings().server.max_edit_bytes
+
+
+def test_defaults() -> None:
+    assert Settings.load() == Settings()
+
+
+def test_set_flags_are_converted() -> None:
+    settings = Settings.load(None, overrides(dict(parse_set(["server.port=7", "drafting.enabled=false"]))))
+    assert (settings.server.port, settings.drafting.enabled) == (7, False)
+
+
+@pytest.mark.parametrize("assignment", ["port=1", "server.port", "a.b.c=1", ""])
+def test_bad_set_flags(assignment: str) -> None:
+    with pytest.raises(ConfigError, match=r"SECTION\.KEY=VALUE"):
+        parse_set([assignment])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("[server]\nport = 99999\n", r"server\.port"),
+        ("[server]\nprot = 1\n", r"server\.prot"),
+        ("[sever]\nport = 1\n", "sever"),
+        ("port = \n", "not TOML"),
+        ('[server]\nport = "x"\n[log]\nlevel = "loud"\n', r"server\.port.*log\.level"),
+    ],
+)
+def test_bad_files(tmp_path: Path, content: str, says: str) -> None:
+    config = tmp_path / "redraft.toml"
+    config.write_text(content)
+    with pytest.raises(ConfigError, match=says):
+        Settings.load(config)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        Settings.load(tmp_path / "nothing.toml")
+
+
+def test_bad_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDRAFT_SERVER__PORT", "many")
+    with pytest.raises(ConfigError, match=r"server\.port"):
+        Settings.load()
