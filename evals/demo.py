@@ -9,7 +9,7 @@ from rich.console import Console
 
 from drafts.align import plan_edit
 from evals.call import Called, call
-from evals.demo_view import DemoResult, render
+from evals.demo_view import DemoResult, show
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example
 from evals.latency import COMMON_ENVIRONMENT
 from evals.warm_up import warm_up_edits
@@ -43,7 +43,7 @@ def demo(
     except (LaunchError, RedraftError) as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(3) from None
-    console.print(render(result))
+    show(result, console)
     raise typer.Exit(0 if result.identical else 1)
 
 

@@ -1,4 +1,4 @@
-"""What the demo shows. Pure: from texts and measurements to something rich can print."""
+"""What the demo shows. Pure: from texts and measurements to what rich prints."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
-from rich.markup import escape
-from rich.padding import Padding
+from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -83,22 +81,22 @@ def unpredicted_lines(predicted: str, result: str) -> frozenset[int]:
     )
 
 
-def render(demo: DemoResult) -> RenderableType:
-    """The whole screen: the edit, the diff, the figures, the verdict."""
+def show(demo: DemoResult, console: Console) -> None:
+    """The whole screen: the edit, the diff, the figures, the verdict. Code is never wrapped."""
     marks: frozenset[int] = frozenset()
     if demo.predicted is not None:
         marks = unpredicted_lines(demo.predicted, demo.result)
-    diff = unified_diff(demo.original, demo.result, demo.path, marks)
-    parts: list[RenderableType] = [
-        Rule(Text(f"redraft demo: {demo.name}", style="bold"), align="left"),
-        Text(demo.note),
-        Text(f"{demo.path}, {_lines(demo.original)}; {describe_edit(demo.edit)}", style="dim"),
-        Padding(_diff_text(diff), (1, 0)),
-    ]
+    heading = f"{demo.path}, {_lines(demo.original)}; {describe_edit(demo.edit)}"
+    console.print(Rule(Text(f"redraft demo: {demo.name}", style="bold"), align="left"))
+    console.print(Text(demo.note), Text(heading, style="dim"), "", sep="\n")
+    console.print(_diff_text(unified_diff(demo.original, demo.result, demo.path, marks)), soft_wrap=True)
+    console.print()
     if demo.failure is None:
-        parts.append(figures(demo))
-    parts += [Text(""), *(Text.from_markup(line) for line in verdict(demo))]
-    return Group(*parts)
+        console.print(figures(demo), "", sep="\n")
+    for line in verdict(demo):
+        console.print(line)
+    if demo.failure is None and not demo.as_expected and demo.predicted is not None:
+        console.print(_diff_text(unified_diff(demo.predicted, demo.result, demo.path), limit=40), soft_wrap=True)
 
 
 def describe_edit(edit: Edit) -> str:
@@ -123,7 +121,6 @@ def figures(demo: DemoResult) -> Table:
     table.add_column("drafting off", justify="right")
     table.add_column("")
     seconds = _seconds(demo.drafted), _seconds(demo.plain)
-    times = len(demo.drafted)
     table.add_row("output tokens", str(drafted.output_tokens), str(plain.output_tokens))
     table.add_row("target passes", str(drafted.target_passes), str(plain.target_passes))
     table.add_row("tokens per pass", f"{drafted.tokens_per_pass:.1f}", f"{plain.tokens_per_pass:.1f}")
@@ -132,49 +129,63 @@ def figures(demo: DemoResult) -> Table:
         "wall clock",
         f"{seconds[0]:.2f} s",
         f"{seconds[1]:.2f} s",
-        f"{seconds[1] / seconds[0]:.1f} times as fast (median of {times} in turn, same engine)",
+        f"{seconds[1] / seconds[0]:.1f} times as fast",
     )
     return table
 
 
-def verdict(demo: DemoResult) -> list[str]:
-    """Plain sentences, in rich markup."""
-    identical = "[bold green]yes[/]" if demo.identical else "[bold red]no[/]"
-    lines = [f"identical: {identical}"]
+def verdict(demo: DemoResult) -> list[Text]:
+    """Plain sentences."""
+    times = len(demo.drafted)
+    how = (
+        f"(Drafting on and off took turns on the same engine, {times} time{'' if times == 1 else 's'} each after a "
+        "warm-up. Wall clock: the median of whole calls, prompt included.)"
+    )
+    quality = _quality(demo)
+    return [
+        Text.assemble("identical: ", ("yes", "bold green") if demo.identical else ("no", "bold red")),
+        Text(quality[0], style="" if demo.as_expected else "yellow"),
+        *map(Text, quality[1:]),
+        Text(how, style="dim"),
+    ]
+
+
+def _quality(demo: DemoResult) -> list[str]:
+    """What became of the edit, the main sentence first."""
     if demo.failure is not None:
-        lines.append(f"The service refused the model's text: {escape(demo.failure)}")
-        return [*lines, "The diff above shows what the model had written, which is not a result."]
+        return [
+            f"The service refused the model's text: {demo.failure}",
+            "The diff above shows what the model had written, which is not a result.",
+        ]
     if demo.as_expected:
-        lines.append("The result is the example's expected text, byte for byte.")
-        return lines
-    lines.append("[yellow]The result is not the example's expected text: the model made a mistake in this edit.[/]")
+        return ["The result is the example's expected text, byte for byte."]
+    mistake = "The result is not the example's expected text: the model made a mistake in this edit."
     if demo.predicted is None:
-        lines.append("The edit could not be placed without the model, so there is no predicted text to compare with.")
-    elif demo.predicted == demo.result:
-        lines.append("It is what aligning the edit with the file predicted: both merges made the same mistake.")
-    else:
-        differing = len(unpredicted_lines(demo.predicted, demo.result))
-        lines.append(
-            f"{differing} line{'' if differing == 1 else 's'} of it, marked ! above, differ from the predicted text, "
-            "which comes from aligning the edit with the file; lines that are missing show below."
-        )
-        lines += [escape(line.text) for line in unified_diff(demo.predicted, demo.result, demo.path)]
-    return lines
+        return [mistake, "The edit could not be placed without the model: there is no predicted text to compare with."]
+    if demo.predicted == demo.result:
+        return [mistake, "It is what aligning the edit with the file predicted: both merges made the same mistake."]
+    count = len(unpredicted_lines(demo.predicted, demo.result))
+    marked = f"{count} line{' of it, marked ! above, differs' if count == 1 else 's of it, marked ! above, differ'}"
+    return [
+        mistake,
+        f"{marked} from the predicted text, which comes from aligning the edit with the file.",
+        "Below: the predicted text (-) and the result (+).",
+    ]
 
 
-def _diff_text(lines: Sequence[DiffLine]) -> Text:
+def _diff_text(lines: Sequence[DiffLine], limit: int | None = None) -> Text:
+    """limit: how many lines at most; the rest is only counted."""
     if not lines:
-        return Text("(the result is the file as it was)", style="dim")
+        return Text("(no line differs)", style="dim")
     gutter = any(line.marked for line in lines)
-    text = Text()
-    for index, line in enumerate(lines):
-        style = "bold" if index < 2 else _DIFF_STYLES.get(line.text[:1], "")
-        if gutter:
-            text.append("! " if line.marked else "  ", style="bold yellow")
-        text.append(line.text, style=style)
-        if index + 1 < len(lines):
-            text.append("\n")
-    return text
+    shown = lines if limit is None else lines[:limit]
+    rows: list[Text] = []
+    for index, line in enumerate(shown):
+        row = Text("! " if line.marked else "  ", style="bold yellow") if gutter else Text()
+        rows.append(row.append(line.text, style="bold" if index < 2 else _DIFF_STYLES.get(line.text[:1], "default")))
+    if len(shown) < len(lines):
+        rows.append(Text(f"... and {len(lines) - len(shown)} more lines", style="dim"))
+    return Text("\n").join(rows)
 
 
 def _split(text: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from drafts.align.plan import Instruction, SearchReplace, SearchReplaceBlock, UnifiedDiff, UpdateSnippet
-from evals.demo_view import DemoResult, DiffLine, describe_edit, render, unified_diff, unpredicted_lines
+from evals.demo_view import DemoResult, DiffLine, describe_edit, show, unified_diff, unpredicted_lines
 from evals.samples import Measurement
 
 ORIGINAL = "".join(f"line {i}\n" for i in range(20))
@@ -33,11 +33,15 @@ def demo(result: str = EXPECTED) -> DemoResult:
     )
 
 
-def screen(shown: DemoResult, *, colour: bool = False) -> str:
+def screen(shown: DemoResult, *, colour: bool = False, width: int = 80) -> str:
     out = io.StringIO()
-    console = Console(file=out, width=120, force_terminal=colour, color_system="standard" if colour else None)
-    console.print(render(shown))
+    show(shown, Console(file=out, width=width, force_terminal=colour, color_system="standard" if colour else None))
     return out.getvalue()
+
+
+def flat(text: str) -> str:
+    """Sentences wrap; words do not."""
+    return " ".join(text.split())
 
 
 def test_a_good_run_shows_the_diff_the_figures_and_the_verdict() -> None:
@@ -49,7 +53,7 @@ def test_a_good_run_shows_the_diff_the_figures_and_the_verdict() -> None:
     assert "12.0" in text
     assert "75% of 100" in text
     assert "identical: yes" in text
-    assert "byte for byte" in text
+    assert "byte for byte" in flat(text)
     assert "!" not in text
 
 
@@ -61,21 +65,21 @@ def test_colours_come_only_on_a_terminal() -> None:
 def test_a_mistake_of_the_model_is_marked_and_said() -> None:
     text = screen(demo(EXPECTED.replace("line nine", "line NINE")))
     assert "! +line NINE" in text
-    assert "the model made a mistake" in text
-    assert "1 line of it, marked ! above, differ" in text
+    assert "the model made a mistake" in flat(text)
+    assert "1 line of it, marked ! above, differs" in flat(text)
     assert "-line nine" in text
-    assert "byte for byte" not in text
+    assert "byte for byte" not in flat(text)
 
 
 def test_a_mistake_that_both_merges_made_is_said() -> None:
     wrong = EXPECTED.replace("line nine", "line NINE")
-    assert "both merges made the same mistake" in screen(replace(demo(wrong), predicted=wrong))
+    assert "both merges made the same mistake" in flat(screen(replace(demo(wrong), predicted=wrong)))
 
 
 def test_without_a_plan_nothing_is_marked() -> None:
     text = screen(replace(demo(ORIGINAL), predicted=None))
-    assert "(the result is the file as it was)" in text
-    assert "there is no predicted text" in text
+    assert "(no line differs)" in text
+    assert "there is no predicted text" in flat(text)
 
 
 @pytest.mark.parametrize("kind", ["drafted", "plain"])
@@ -91,7 +95,7 @@ def test_a_refused_result_is_no_success_even_when_all_calls_agree() -> None:
     shown = replace(demo(), drafted=runs, plain=runs, failure="cut by the token budget [limit]")
     assert not shown.identical
     assert not shown.as_expected
-    assert "refused the model's text: cut by the token budget [limit]" in screen(shown)
+    assert "refused the model's text: cut by the token budget [limit]" in flat(screen(shown))
 
 
 def test_marks_follow_line_numbers_through_several_hunks() -> None:
@@ -122,3 +126,13 @@ def test_edits_are_described() -> None:
     assert describe_edit(SearchReplace(blocks)) == "search/replace, 1 block"
     assert describe_edit(SearchReplace(blocks * 2)) == "search/replace, 2 blocks"
     assert describe_edit(Instruction("do")) == "an instruction"
+
+
+def test_code_is_not_wrapped() -> None:
+    long = "x = " + "very_long_name + " * 12 + "1"
+    text = screen(demo(EXPECTED + long + "\n"))
+    assert f"+{long}\n" in text
+
+
+def test_a_long_difference_from_the_predicted_text_is_cut_and_counted() -> None:
+    assert "more lines" in screen(demo("".join(f"other {i}\n" for i in range(60))))
