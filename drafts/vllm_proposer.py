@@ -60,6 +60,7 @@ class _Row:
     stop_tokens: frozenset[int] = frozenset()
     seen: int = 0
     ended: bool = False
+    reported: bool = False
     proposed: int = 0
     # Only for rows that are known by their tokens (no runner): everything up to the last observed token.
     tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
@@ -236,8 +237,9 @@ class CopyProposer:
             self._finish(self._rows.pop(name))
 
     def _finish(self, row: _Row) -> None:
-        if row.key is None or row.key in self._reports:
+        if row.key is None or row.reported:
             return
+        row.reported = True
         self._reports[row.key] = row.drafter.finish()
         while len(self._reports) > _MAX_REPORTS:
             self._reports.popitem(last=False)

@@ -1,0 +1,304 @@
+"""The real engine: vLLM's AsyncLLM, its core and workers in processes of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import itertools
+import os
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from drafts.core.types import DraftReport
+from drafts.payload import decode_report, encode
+from service.config import DraftingConfig, EngineConfig, ModelConfig
+from service.engine.base import FinishReason, GenerateRequest, Output
+from service.errors import EngineUnavailable
+
+if TYPE_CHECKING:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.outputs import CompletionOutput, RequestOutput
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+_PROPOSER = "drafts.vllm_proposer.CopyProposer"
+_WORKER = "drafts.vllm_proposer.Worker"
+_SHUTDOWN_SECONDS = 10.0
+
+
+def environment(engine: EngineConfig) -> dict[str, str]:
+    """Variables that vLLM reads when it is imported or started. Those already set by the operator win, but for the
+    model runner: drafting by a class of ours exists on V1 only, and a fair baseline runs on the same one."""
+    variables = {
+        "VLLM_CPU_KVCACHE_SPACE": str(engine.kv_cache_gib),
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
+    if engine.cpu_threads is not None:
+        variables["OMP_NUM_THREADS"] = str(engine.cpu_threads)
+        variables["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+    return {
+        **{name: value for name, value in variables.items() if name not in os.environ},
+        "VLLM_USE_V2_MODEL_RUNNER": "0",
+    }
+
+
+class VllmEngine:
+    """An Engine on vLLM. `start` loads the model; it takes seconds, and half a minute more when compiling.
+
+    With drafting.method "copy", each request says whether and from what it drafts. With "ngram" or "none", the whole
+    engine does (for comparisons), and the requests' own drafts are ignored.
+    """
+
+    def __init__(self, model: ModelConfig, engine: EngineConfig, drafting: DraftingConfig) -> None:
+        self._model = model
+        self._engine = engine
+        self._drafting = drafting
+        self._method = drafting.method if drafting.enabled else "none"
+        self._llm: AsyncLLM | None = None
+        self._max_model_len = 0
+        self._newlines: frozenset[int] = frozenset()
+        self._serial = itertools.count()
+        self._reports = _ReportDesk(self)
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens of prompt and output together; 0 before `start`. vLLM verifies no draft within k tokens of its own
+        limit and drafts zeros there instead, so with drafting the last k tokens are not given out."""
+        return self._max_model_len
+
+    async def start(self) -> None:
+        os.environ.update(environment(self._engine))
+        try:
+            # Importing vLLM and starting its processes blocks for seconds: not on the event loop. The engine's own
+            # tasks start on the loop with the first request.
+            async with asyncio.timeout(self._engine.start_seconds):
+                self._llm = await asyncio.to_thread(self._build)
+        except TimeoutError:
+            raise EngineUnavailable(
+                f"the engine did not start within {self._engine.start_seconds:g} s: raise engine.start_seconds"
+            ) from None
+        reserve = 0 if self._method == "none" else self._drafting.max_draft_tokens
+        self._max_model_len = int(self._llm.model_config.max_model_len) - reserve
+        if self._max_model_len <= 0:
+            limit = self._llm.model_config.max_model_len
+            await self.close()
+            raise EngineUnavailable(
+                f"drafting.max_draft_tokens is {reserve}, but the model takes {limit} tokens in all: lower it"
+            )
+        self._newlines = _newline_tokens(self._llm.get_tokenizer().get_vocab())
+
+    def _build(self) -> AsyncLLM:
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        return AsyncLLM.from_engine_args(self._arguments())
+
+    def _arguments(self) -> AsyncEngineArgs:
+        from vllm.engine.arg_utils import AsyncEngineArgs
+
+        model, engine, drafting = self._model, self._engine, self._drafting
+        arguments: dict[str, Any] = {}
+        if model.max_model_len is not None:
+            arguments["max_model_len"] = model.max_model_len
+        if self._method == "copy":
+            arguments["worker_cls"] = _WORKER
+            arguments["speculative_config"] = {
+                "method": "custom_class",
+                "model": _PROPOSER,
+                "num_speculative_tokens": drafting.max_draft_tokens,
+            }
+            arguments["additional_config"] = {
+                "redraft": {
+                    "max_batch_draft_tokens": drafting.max_batch_draft_tokens,
+                    "cost_ratio": drafting.cost_ratio,
+                    "fit_cost": drafting.fit_cost,
+                }
+            }
+        elif self._method == "ngram":
+            arguments["per_request_spec_decode_metrics"] = "summary"
+            arguments["speculative_config"] = {
+                "method": "ngram",
+                "num_speculative_tokens": drafting.max_draft_tokens,
+                "prompt_lookup_min": drafting.ngram_min,
+                "prompt_lookup_max": drafting.ngram_max,
+            }
+        return AsyncEngineArgs(
+            model=str(model.path),
+            served_model_name=model.name,
+            dtype=model.dtype,
+            tensor_parallel_size=model.tensor_parallel_size,
+            max_num_seqs=engine.max_num_seqs,
+            max_num_batched_tokens=engine.max_num_batched_tokens,
+            enforce_eager=engine.enforce_eager,
+            enable_prefix_caching=engine.prefix_caching,
+            async_scheduling=False,
+            enable_log_requests=False,
+            seed=0,
+            **arguments,
+        )
+
+    async def generate(self, request: GenerateRequest) -> AsyncIterator[Output]:
+        """Raises ValueError for a request that cannot fit, EngineUnavailable when the engine fails."""
+        from vllm.inputs import tokens_input
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
+        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+
+        llm = self._running()
+        if not request.prompt or request.max_tokens < 1:
+            raise ValueError("a request needs a prompt and at least one token of output")
+        if len(request.prompt) + request.max_tokens > self._max_model_len:
+            raise ValueError(
+                f"{len(request.prompt)} prompt tokens and max_tokens {request.max_tokens} exceed the engine's "
+                f"max_model_len of {self._max_model_len}"
+            )
+        key = f"{request.request_id}#{next(self._serial)}"
+        params = SamplingParams(
+            temperature=request.temperature,
+            seed=request.seed,
+            max_tokens=request.max_tokens,
+            stop_token_ids=list(request.stop_token_ids),
+            detokenize=False,
+            output_kind=RequestOutputKind.DELTA,
+            extra_args=self._payload(request, key),
+        )
+        stream = llm.generate(tokens_input(list(request.prompt)), params, request_id=key)
+        emitted = 0
+        try:
+            # aclosing: when the caller closes this iterator, vLLM's is closed too, which aborts the request.
+            async with contextlib.aclosing(stream):
+                async for result in stream:
+                    completion = result.outputs[0]
+                    tokens = list(completion.token_ids)
+                    emitted += len(tokens)
+                    if not result.finished:
+                        yield Output(tokens)
+                        continue
+                    reason = _finish_reason(completion)
+                    if reason is FinishReason.STOP:
+                        tokens.pop()
+                    report = await self._report(key, completion, emitted)
+                    yield Output(tokens, reason, report, _queue_seconds(result))
+        except (EngineDeadError, EngineGenerateError) as error:
+            raise EngineUnavailable("the engine stopped while the request ran; retry once it has restarted") from error
+
+    async def check_health(self) -> None:
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            await self._running().check_health()
+        except EngineDeadError as error:
+            raise EngineUnavailable("the engine has stopped; retry once it has restarted") from error
+
+    async def close(self) -> None:
+        llm, self._llm = self._llm, None
+        if llm is not None:
+            await asyncio.to_thread(llm.shutdown, _SHUTDOWN_SECONDS)
+            # vLLM's client sits in reference cycles and complains when it is collected at the interpreter's exit.
+            del llm
+            gc.collect()
+
+    async def draft_stats(self) -> Mapping[str, float]:
+        """Requests and reports that the drafter holds, its failures and its cost ratio; empty without it."""
+        if self._method != "copy":
+            return {}
+        workers = await self._call("draft_stats")
+        stats: Mapping[str, float] = workers[0]
+        return stats
+
+    async def fetch_reports(self, keys: list[str]) -> dict[str, DraftReport]:
+        """Reports of finished requests, each given out once."""
+        workers = await self._call("take_draft_reports", (keys,))
+        return {key: decode_report(report) for key, report in workers[0].items()}
+
+    async def _call(self, method: str, arguments: tuple[object, ...] = ()) -> list[Any]:
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            results: list[Any] = await self._running().collective_rpc(method, args=arguments)
+        except EngineDeadError as error:
+            raise EngineUnavailable("the engine has stopped; retry once it has restarted") from error
+        return results
+
+    def _running(self) -> AsyncLLM:
+        if self._llm is None:
+            raise EngineUnavailable("the engine is not running: start it first")
+        return self._llm
+
+    def _payload(self, request: GenerateRequest, key: str) -> dict[str, Any] | None:
+        if self._method != "copy":
+            return None
+        draft = request.draft
+        if draft is not None and not draft.newline_tokens:
+            used = {*draft.predicted, *draft.original, *draft.edit}
+            draft = replace(draft, newline_tokens=self._newlines & used)
+        return encode(draft, request.prompt, key)
+
+    async def _report(self, key: str, completion: CompletionOutput, tokens: int) -> DraftReport:
+        if self._method == "copy":
+            return await self._reports.fetch(key)
+        metrics = completion.spec_decode_metrics
+        if metrics is None:
+            return DraftReport(target_passes=tokens, output_tokens=tokens, draft_lengths={0: tokens})
+        # vLLM counts what it verified: drafts that ran past the end of the output are accepted there, not here.
+        accepted = sum(length * passes for length, passes in enumerate(metrics.histogram))
+        accepted = min(accepted, tokens - 1)
+        return DraftReport(
+            target_passes=tokens - accepted,
+            output_tokens=tokens,
+            drafted=metrics.num_draft_tokens,
+            accepted=accepted,
+            rejected=metrics.num_draft_tokens - accepted,
+        )
+
+
+class _ReportDesk:
+    """Fetches reports in batches: requests that finish while a call is under way share the next one."""
+
+    def __init__(self, engine: VllmEngine) -> None:
+        self._engine = engine
+        self._waiting: dict[str, asyncio.Future[DraftReport]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def fetch(self, key: str) -> DraftReport:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[key] = future
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._serve())
+        report: DraftReport = await future
+        return report
+
+    async def _serve(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, {}
+            try:
+                reports = await self._engine.fetch_reports(list(batch))
+            except EngineUnavailable as error:
+                for future in batch.values():
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            for key, future in batch.items():
+                if not future.done():
+                    future.set_result(reports.get(key, DraftReport()))
+
+
+def _finish_reason(completion: CompletionOutput) -> FinishReason:
+    if completion.finish_reason == "stop":
+        return FinishReason.STOP
+    if completion.finish_reason == "length":
+        return FinishReason.LENGTH
+    raise EngineUnavailable(f"the engine ended the request early ({completion.finish_reason}); retry")
+
+
+def _queue_seconds(result: RequestOutput) -> float:
+    metrics = result.metrics
+    if metrics is None or not metrics.scheduled_ts:
+        return 0.0
+    return max(float(metrics.scheduled_ts - metrics.queued_ts), 0.0)
+
+
+def _newline_tokens(vocabulary: Mapping[str, int]) -> frozenset[int]:
+    """Ids whose text holds a line feed, however the tokenizer writes it (byte-level BPE, byte fallback, plain)."""
+    marks = ("Ċ", "<0x0A>", "\n")
+    return frozenset(id for token, id in vocabulary.items() if any(mark in token for mark in marks))
