@@ -92,11 +92,13 @@ def serve(
         typer.echo(f"redraft: {error}", err=True)
         raise typer.Exit(2) from error
     logs.configure(settings.log)
+    # These import the engine and the tokenizers: not for `redraft --help`.
+    from service.compose import compose
     from service.prompts import TokenizerError
     from service.server import serve as run
 
     try:
-        asyncio.run(run(settings))
+        asyncio.run(run(settings, compose))
     except TokenizerError as error:
         typer.echo(f"redraft: {error}", err=True)
         raise typer.Exit(2) from error

@@ -6,9 +6,10 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import grpc
 import structlog
@@ -111,10 +112,15 @@ class Server:
                 await self._report(serving=serving)
 
 
-async def serve(settings: Settings) -> None:
-    """Runs the service until SIGTERM or SIGINT (or the end of standard input, where so configured), then drains."""
-    from service.compose import compose
+Compose: TypeAlias = Callable[[Settings], tuple[Engine, ApplyPipeline]]
 
+
+async def serve(settings: Settings, compose: Compose) -> None:
+    """Runs the service until SIGTERM or SIGINT (or the end of standard input, where so configured), then drains.
+
+    compose: makes the engine, not yet started, and the pipeline over it (service/compose.py has the real one).
+    Raises OSError when the port cannot be opened, and what `compose` and the engine's start raise.
+    """
     engine, pipeline = compose(settings)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -1,0 +1,39 @@
+"""A whole service in which only the model is missing: its "answer" is what the alignment predicts, token by token.
+
+Run as a program, it is `redraft serve` without vLLM: scripted_service.py ADDRESS_FILE SECONDS_A_TOKEN.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from service.config import Settings
+from service.engine.base import Engine, GenerateRequest
+from service.engine.scripted import Script, ScriptedEngine
+from service.pipeline import Pipeline
+from service.prompts import load_prompt_format
+from service.server import serve
+from service.servicer import ApplyPipeline
+
+
+def predicted(request: GenerateRequest, delay: float = 0.0) -> Script:
+    if request.draft is None:
+        raise ValueError("there is no prediction without drafting")
+    return Script(chunks=[[token] for token in request.draft.predicted], delay=delay)
+
+
+def composer(delay: float = 0.0, max_model_len: int = 32_768) -> Callable[[Settings], tuple[Engine, ApplyPipeline]]:
+    def compose(settings: Settings) -> tuple[Engine, ApplyPipeline]:
+        engine = ScriptedEngine(lambda request: predicted(request, delay), max_model_len=max_model_len)
+        prompt_format = load_prompt_format(settings.model.prompt_format, settings.model.path)
+        return engine, Pipeline(engine, prompt_format, settings)
+
+    return compose
+
+
+if __name__ == "__main__":
+    flags = {"port": 0, "address_file": Path(sys.argv[1]), "stop_on_stdin_eof": True, "drain_seconds": 30}
+    asyncio.run(serve(Settings.load(None, {"server": flags}), composer(float(sys.argv[2]))))
