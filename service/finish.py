@@ -98,17 +98,22 @@ class _MixedEnds:
         return "".join(out)
 
     def finish(self, text: str) -> str:
-        """text: the whole one. Lines that the original has keep their ends; a new line ends as the line before it."""
-        lines = _lines(text)
-        contents = [line.removesuffix("\n") for line in lines]
-        ends: list[str] = [""] * len(lines)
-        ends[: self._agreed] = self._ends[: self._agreed]
-        start = self._agreed
-        for old, new, size in matching_blocks(self._contents[start:], contents[start:]):
-            ends[start + new : start + new + size] = self._ends[start + old : start + old + size]
+        """text: the whole one. A kept line keeps its end, a changed one ends as the line it replaces, and a new one as
+        the line before it.
+        """
+        old, old_ends = self._contents[self._agreed :], self._ends[self._agreed :]
+        lines = _lines(text)[self._agreed :]
+        new = [line.removesuffix("\n") for line in lines]
+        ends = [""] * len(new)
+        old_line = new_line = 0
+        for old_start, new_start, size in [*matching_blocks(old, new), (len(old), len(new), 0)]:
+            replaced = min(old_start - old_line, new_start - new_line)
+            ends[new_line : new_line + replaced] = old_ends[old_line : old_line + replaced]
+            ends[new_start : new_start + size] = old_ends[old_start : old_start + size]
+            old_line, new_line = old_start + size, new_start + size
         out: list[str] = []
-        before = self._ends[start - 1] if start else self._newline
-        for line, content, end in zip(lines[start:], contents[start:], ends[start:], strict=True):
+        before = self._ends[self._agreed - 1] if self._agreed else self._newline
+        for line, content, end in zip(lines, new, ends, strict=True):
             before = (end or before) if line.endswith("\n") else ""
             out.append(content + before)
         return "".join(out)

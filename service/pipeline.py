@@ -151,11 +151,8 @@ def _edit_bytes(request: ApplyRequest) -> int:
 
 
 def _over_budget(request: ApplyRequest, budget: int) -> ResultRejected:
-    advice = (
-        "apply the edit in smaller parts"
-        if request.sampling.max_output_tokens is None
-        else "raise max_output_tokens, or leave it unset"
-    )
+    callers_own = request.sampling.max_output_tokens == budget
+    advice = "raise max_output_tokens, or leave it unset" if callers_own else "apply the edit in smaller parts"
     return ResultRejected(
         f"the result was cut after {budget} output tokens, so it is not the whole file; {advice}",
         reason="RESULT_TRUNCATED",

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2.exceptions import TemplateError
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from service.prompts.base import PromptBuilder, TokenSpan
@@ -29,12 +30,17 @@ class Slot:
 
 
 class ChatTemplate:
-    """tokenizer: the model's. stop_token_ids: what ends the model's turn, the tokenizer's own end token first."""
+    """tokenizer: the model's. stop_token_ids: what ends the model's turn, the tokenizer's own end token first.
+
+    Raises TokenizerError when the template does not carry a user's message through.
+    """
 
     def __init__(self, hf_tokenizer: PreTrainedTokenizerBase, tokenizer: TextTokenizer, stop: Sequence[int]) -> None:
         self._hf = hf_tokenizer
         self.tokenizer = tokenizer
         self.stop_token_ids = tuple(stop)
+        self._takes_system = self._shows_system()
+        self.render(["a", Slot("first", "b"), "c", Slot("second", "d")], system="e")
 
     @classmethod
     def load(cls, model_path: Path) -> ChatTemplate:
@@ -54,8 +60,8 @@ class ChatTemplate:
     ) -> tuple[tuple[int, ...], dict[str, TokenSpan]]:
         """Prompt token ids up to where the model's turn begins, and where each slot lies.
 
-        user: the message, our text and slots mixed. Raises TokenizerError when the template does not carry the message
-        through exactly once.
+        user: the message, our text and slots mixed. system: stands before the user's message where the template knows
+        no system role.
         """
         # Fresh for every prompt, so that nothing can hold it; templates only ever see these and our own text.
         nonce = secrets.token_hex(8)
@@ -63,12 +69,12 @@ class ChatTemplate:
         marks = {f"[slot {nonce} {index}]": slot for index, slot in enumerate(slots)}
         names = iter(marks)
         content = "".join(part if isinstance(part, str) else next(names) for part in user)
-        messages = [{"role": "system", "content": system}] if system is not None else []
-        messages.append({"role": "user", "content": content})
-        # enable_thinking: known to templates of reasoning models, ignored by the others.
-        text = self._hf.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
-        if not isinstance(text, str):
-            raise TokenizerError("the chat template did not render to text")
+        if system is not None and not self._takes_system:
+            content, system = f"{system}\n\n{content}", None
+        try:
+            text = self._apply(content, system)
+        except TemplateError as error:
+            raise TokenizerError("the model's chat template refuses a single user's message") from error
         pieces = re.split(rf"(\[slot {nonce} \d+\])", text)
         if pieces[1::2] != list(marks):
             raise TokenizerError("the chat template drops, repeats or reorders parts of the user's message")
@@ -81,6 +87,20 @@ class ChatTemplate:
             elif piece:
                 prompt.add(self.tokenizer.encode_template(piece))
         return tuple(prompt.token_ids), spans
+
+    def _apply(self, content: str, system: str | None) -> str:
+        messages = [{"role": "system", "content": system}] if system is not None else []
+        messages.append({"role": "user", "content": content})
+        # enable_thinking: known to templates of reasoning models, ignored by the others.
+        text = self._hf.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+        return str(text)
+
+    def _shows_system(self) -> bool:
+        """Some templates raise on a system message, some drop it."""
+        try:
+            return "[system]" in self._apply("[user]", "[system]")
+        except TemplateError:
+            return False
 
 
 def _stop_token_ids(hf: PreTrainedTokenizerBase, model_path: Path) -> list[int]:

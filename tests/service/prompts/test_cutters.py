@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.errors import ResultRejected
@@ -50,16 +50,19 @@ def rejected(cutter: AnswerCutter, answer: str) -> str:
     return caught.value.reason
 
 
+@settings(deadline=None)
 @given(FILES, CHUNKS)
 def test_whole_answer(file: str, chunks: list[int]) -> None:
     assert cut(WholeAnswer(), file, chunks) == file
 
 
+@settings(deadline=None)
 @given(FILES, CHUNKS, st.sampled_from(["", "\n"]))
 def test_bare_file(file: str, chunks: list[int], before: str) -> None:
     assert cut(BareFile(file), before + file, chunks) == file
 
 
+@settings(deadline=None)
 @given(FILES, CHUNKS, st.sampled_from(["", "\n"]), st.sampled_from(["", "\n"]), st.sampled_from(["", "\n", " \n\n"]))
 def test_tagged_on_the_expected_file(file: str, chunks: list[int], before: str, after: str, trail: str) -> None:
     if not file.strip("\n"):
@@ -68,6 +71,7 @@ def test_tagged_on_the_expected_file(file: str, chunks: list[int], before: str, 
     assert cut(Tagged(OPEN, CLOSE, file), answer, chunks) == file
 
 
+@settings(deadline=None)
 @given(FILES, FILES, CHUNKS)
 def test_tagged_on_any_file(file: str, expected: str, chunks: list[int]) -> None:
     # Whatever was expected, only line breaks at the ends may be taken for the format's.
@@ -109,6 +113,7 @@ def fence_for(file: str) -> int:
     return max(3, longest + 1)
 
 
+@settings(deadline=None)
 @given(FILES, CHUNKS, st.sampled_from(["", "Sure, here it is:\n\n"]), st.sampled_from(["", "\n", "\n\nDone.\n"]))
 def test_fenced_on_the_expected_file(file: str, chunks: list[int], before: str, after: str) -> None:
     fence = "`" * fence_for(file)
@@ -117,6 +122,7 @@ def test_fenced_on_the_expected_file(file: str, chunks: list[int], before: str, 
     assert cut(Fenced(len(fence), file), answer, chunks) == file
 
 
+@settings(deadline=None)
 @given(FILES, CHUNKS)
 def test_fenced_by_a_longer_fence_than_asked(file: str, chunks: list[int]) -> None:
     fence = "`" * (fence_for(file) + 2)
@@ -157,6 +163,7 @@ CUTTERS: list[Callable[[], AnswerCutter]] = [
 
 
 @pytest.mark.parametrize("make", CUTTERS)
+@settings(deadline=None)
 @given(text=st.text(), chunks=CHUNKS)
 def test_chunks_change_nothing(make: Callable[[], AnswerCutter], text: str, chunks: list[int]) -> None:
     def outcome(sizes: list[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -103,9 +104,7 @@ def test_the_changed_text_lies_in_an_edited_region(
     request = make_request(b"first\nsecond\nold\nlast line\n", EDIT)
     prompt = render(formats[name], request)
     starts = [0, *(region.end for region in prompt.expected.regions)]
-    texts = [
-        text_of(tokenizer, prompt.expected.token_ids[start:end]) for start, end in zip(starts, starts[1:], strict=False)
-    ]
+    texts = [text_of(tokenizer, prompt.expected.token_ids[start:end]) for start, end in itertools.pairwise(starts)]
     edited = [
         text for text, region in zip(texts, prompt.expected.regions, strict=True) if region.kind.value == "edited"
     ]
