@@ -22,8 +22,8 @@ KNOWN = 3
 _TOKEN_PRIOR = {
     SourceKind.KEPT: (80.0, 0.4),
     SourceKind.EDITED: (30.0, 1.0),
-    SourceKind.ORIGINAL: (20.0, 1.0),
-    SourceKind.EDIT: (10.0, 1.0),
+    SourceKind.ORIGINAL: (60.0, 0.6),
+    SourceKind.EDIT: (30.0, 1.0),
     SourceKind.OUTPUT: (4.0, 1.0),
 }
 _TOKEN_MEMORY = 600.0
@@ -88,6 +88,7 @@ class CopyDrafter:
         self._regions: dict[int, Beta] = {}
         self._guesses = {name: Beta(*prior) for name, prior in _GUESS_PRIOR.items()}
         self._tried: list[Cursor] = []
+        self._guessed = False
         self._known = 0
         self._departure: _Departure | None = None
         first = self._plan if self._plan.tokens else self._others[0]
@@ -99,7 +100,10 @@ class CopyDrafter:
         if not tokens:
             raise ValueError("observe needs at least one token: a target pass always emits one")
         began = time.perf_counter_ns()
-        for outcome in self._tally.observed(tokens):
+        outcomes = self._tally.observed(tokens)
+        if self._guessed and outcomes and outcomes[0].accepted == 0:
+            outcomes = []  # the place was wrong: that says nothing about the tokens of a right one
+        for outcome in outcomes:
             self._learn(outcome)
         for cursor in self._tried:
             if cursor.guess is not None:
@@ -115,11 +119,13 @@ class CopyDrafter:
         limit = min(limit, self._request.max_draft_tokens)
         tokens: list[int] = []
         segments: list[Segment] = []
+        self._guessed = False
         # With k fixed to 0 there is nothing to search for.
         if self._request.max_draft_tokens > 0:
             if self._output and (self._cursor is None or self._cursor.run < SURE):
                 self._seek()
             if self._cursor is not None and limit > 0:
+                self._guessed = self._cursor.guess is not None
                 tokens, segments = self._draft(self._cursor, min(limit, self._affordable()))
         self._tally.proposed(tokens, segments)
         self._spent_ns += time.perf_counter_ns() - began

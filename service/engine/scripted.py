@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from drafts.core.types import DraftReport
@@ -18,7 +18,7 @@ class Script:
     chunks: token ids, one Output for each. They are cut at the request's max_tokens, with the reason LENGTH, and
     before the first of its stop tokens, with the reason STOP.
     delay: seconds before each chunk.
-    fail_after: raise EngineUnavailable after this many chunks; None never fails.
+    fail_after: raise EngineUnavailable after this many chunks, or after the last one; None never fails.
     """
 
     chunks: Sequence[Sequence[int]] = ()
@@ -45,7 +45,7 @@ class ScriptedEngine:
     async def start(self) -> None:
         await self.check_health()
 
-    async def generate(self, request: GenerateRequest) -> AsyncIterator[Output]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Output]:
         await self.check_health()
         self.requests.append(request)
         script = self.script if isinstance(self.script, Script) else self.script(request)
@@ -71,30 +71,30 @@ class ScriptedEngine:
     async def _play(self, request: GenerateRequest, script: Script) -> AsyncIterator[Output]:
         report = DraftReport()
         stops = frozenset(request.stop_token_ids)
-        reason: FinishReason | None = None
-        last: list[int] = []
-        for index, chunk in enumerate(script.chunks):
-            if script.fail_after is not None and index >= script.fail_after:
-                raise EngineUnavailable("the engine stopped while the request ran; retry")
+        chunks = script.chunks or ((),)
+        for index, chunk in enumerate(chunks):
+            if index == script.fail_after:
+                break
             await asyncio.sleep(script.delay)
             await self.check_health()
-            if index:
-                yield Output(last)
-            last = []
+            tokens: list[int] = []
+            reason: FinishReason | None = None
             for token in chunk:
                 report.output_tokens += 1
                 if token in stops:
                     reason = FinishReason.STOP
                     break
-                last.append(token)
+                tokens.append(token)
                 if report.output_tokens >= request.max_tokens:
                     reason = FinishReason.LENGTH
                     break
             report.target_passes += 1
+            if reason is None and index == len(chunks) - 1 and script.fail_after is None:
+                reason = script.finish_reason
             if reason is not None:
-                break
-        if reason is None and script.fail_after is not None and script.fail_after >= len(script.chunks):
-            raise EngineUnavailable("the engine stopped while the request ran; retry")
-        # One chunk is one pass: what it holds beyond the target's own token counts as drafted and accepted.
-        report.accepted = report.drafted = report.output_tokens - report.target_passes
-        yield Output(last, reason or script.finish_reason, report)
+                # One chunk is one pass: what it holds beyond the target's own token counts as drafted and accepted.
+                report.accepted = report.drafted = max(report.output_tokens - report.target_passes, 0)
+                yield Output(tokens, reason, report)
+                return
+            yield Output(tokens)
+        raise EngineUnavailable("the engine stopped while the request ran; retry")

@@ -7,7 +7,7 @@ import contextlib
 import gc
 import itertools
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,7 @@ class VllmEngine:
         self._method = drafting.method if drafting.enabled else "none"
         self._llm: AsyncLLM | None = None
         self._max_model_len = 0
+        self._end_token: int | None = None
         self._newlines: frozenset[int] = frozenset()
         self._serial = itertools.count()
         self._reports = _ReportDesk(self)
@@ -67,6 +68,11 @@ class VllmEngine:
         """Tokens of prompt and output together; 0 before `start`. vLLM verifies no draft within k tokens of its own
         limit and drafts zeros there instead, so with drafting the last k tokens are not given out."""
         return self._max_model_len
+
+    @property
+    def end_token(self) -> int | None:
+        """The token with which the model ends a text, once started; None when its tokenizer names none."""
+        return self._end_token
 
     async def start(self) -> None:
         os.environ.update(environment(self._engine))
@@ -87,7 +93,9 @@ class VllmEngine:
             raise EngineUnavailable(
                 f"drafting.max_draft_tokens is {reserve}, but the model takes {limit} tokens in all: lower it"
             )
-        self._newlines = _newline_tokens(self._llm.get_tokenizer().get_vocab())
+        tokenizer = self._llm.get_tokenizer()
+        self._end_token = tokenizer.eos_token_id
+        self._newlines = _newline_tokens(tokenizer.get_vocab())
 
     def _build(self) -> AsyncLLM:
         from vllm.v1.engine.async_llm import AsyncLLM
@@ -138,7 +146,7 @@ class VllmEngine:
             **arguments,
         )
 
-    async def generate(self, request: GenerateRequest) -> AsyncIterator[Output]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Output]:
         """Raises ValueError for a request that cannot fit, EngineUnavailable when the engine fails."""
         from vllm.inputs import tokens_input
         from vllm.sampling_params import RequestOutputKind, SamplingParams
