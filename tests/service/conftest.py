@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from drafts.align.plan import Plan, Region, RegionKind, Span
 from drafts.core.types import DraftReport, RegionReport, SourceKind
@@ -179,3 +185,59 @@ def call(request: pytest.FixtureRequest) -> Call:
         return responses[-1].result
 
     return unary if request.param == "unary" else stream
+
+
+class ScriptedProcess:
+    """scripted_service.py in a process of its own."""
+
+    def __init__(self, folder: Path, seconds_a_token: float) -> None:
+        address_file = folder / "address"
+        self.log = folder / "log"
+        program = Path(__file__).parent / "scripted_service.py"
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, str(program), str(address_file), str(seconds_a_token)],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            )
+        while not address_file.exists():
+            if self.process.poll() is not None:
+                raise RuntimeError(self.log.read_text())
+            time.sleep(0.02)
+        self.address = address_file.read_text()
+        with grpc.insecure_channel(self.address) as channel:
+            watch: Any = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+            for answer in watch:
+                if answer.status == health_pb2.HealthCheckResponse.SERVING:
+                    break
+            watch.cancel()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[Callable[[float], ScriptedProcess]]:
+    """spawn(seconds_a_token) starts a service without a model; it is killed afterwards."""
+    running: list[ScriptedProcess] = []
+
+    def start_one(seconds_a_token: float) -> ScriptedProcess:
+        folder = tmp_path / f"server{len(running)}"
+        folder.mkdir()
+        running.append(ScriptedProcess(folder, seconds_a_token))
+        return running[-1]
+
+    yield start_one
+    for one in running:
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def scripted_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service without a model, shared by the tests that only ask it."""
+    one = ScriptedProcess(tmp_path_factory.mktemp("scripted"), 0.0)
+    yield one.address
+    one.close()
