@@ -27,7 +27,7 @@ class TokenSpan:
 class ExpectedAnswer:
     """The plan's predicted text as the model would write it, wrapped in the format's prefix and suffix.
 
-    end_token: what follows it.
+    end_token: what follows it. newline_tokens: the vocabulary's ids whose text holds a line feed.
     regions: one per plan region, in order (regions[i] is plan.regions[i]; a deleted one is empty). The prefix
     belongs to the first and the suffix to the last, so that they tile the tokens. Empty when the plan has none.
     """
@@ -86,7 +86,8 @@ class RenderedPrompt:
             edit=self.token_ids[self.edit.start : self.edit.end],
             max_draft_tokens=max_draft_tokens,
             end_token=self.expected.end_token,
-            newline_tokens=self.expected.newline_tokens,
+            # Those that may come up: the whole vocabulary's would be sent to the engine with every request.
+            newline_tokens=self.expected.newline_tokens.intersection({*self.token_ids, *self.expected.token_ids}),
         )
 
 

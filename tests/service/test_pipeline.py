@@ -9,6 +9,7 @@ import pytest
 
 from drafts.align import Edit, Instruction, SearchReplace, SearchReplaceBlock, UpdateSnippet
 from drafts.align.plan import Span
+from evals.example_edits import ExampleEdit, load_examples
 from service.config import EMBEDDED_MODEL_PATH, DraftingConfig, PromptFormatName, Settings
 from service.engine.base import GenerateRequest
 from service.engine.scripted import Script, ScriptedEngine
@@ -33,7 +34,7 @@ FORMAT = load_prompt_format(PromptFormatName.EMBEDDED, EMBEDDED_MODEL_PATH)
 EOS = TOKENIZER.control_id("<eos>")
 DATA = b"import os\r\n\r\n\r\ndef size(path):\r\n    return os.stat(path).st_size\r\n"
 TEXT = DATA.decode().replace("\r\n", "\n")
-EDIT = UpdateSnippet("# ... existing code ...\n    return os.path.getsize(path)  # caf\u00e9\n")
+EDIT = UpdateSnippet("# ... existing code ...\ndef size(path):\n    return os.path.getsize(path)  # caf\u00e9\n")
 EDITED = TEXT.replace("os.stat(path).st_size", "os.path.getsize(path)  # caf\u00e9")
 FILE = SourceFile("a.py", DATA, TEXT, "python", Newline.CRLF)
 
@@ -102,6 +103,14 @@ async def test_streams_before_the_end() -> None:
     assert len(chunks) > 10
 
 
+@pytest.mark.parametrize("example", load_examples(), ids=lambda example: example.name)
+async def test_what_the_examples_expect_is_a_success(example: ExampleEdit) -> None:
+    file = SourceFile(example.path, example.original.encode(), example.original, example.language)
+    _, result = await run(ScriptedEngine(script(example.expected, step=50)), request(example.edit, file=file))
+    assert result.data == example.expected.encode()
+    assert result.hunks
+
+
 async def test_says_when_the_model_differs_from_the_plan() -> None:
     other = EDITED.replace("# caf\u00e9", "# tea")
     _, result = await run(ScriptedEngine(script(other)), request())
@@ -117,6 +126,7 @@ async def test_hands_the_plan_to_the_drafter() -> None:
     assert list(draft.predicted) == TOKENIZER.encode_text(EDITED)
     assert list(draft.original) == TOKENIZER.encode_text(TEXT)
     assert draft.end_token == EOS
+    assert draft.newline_tokens == TOKENIZER.newline_tokens & {*engine.requests[0].prompt, *draft.predicted}
     assert draft.max_draft_tokens == Settings().drafting.max_draft_tokens
 
 
