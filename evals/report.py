@@ -50,16 +50,32 @@ class LatencyReport:
 
 
 def render(report: LatencyReport) -> RenderableType:
-    """The table, and beneath it what its figures mean and where they were measured."""
+    """The table, at most 80 columns wide, and beneath it what its figures mean and where they were measured."""
     rows = report.rows
-    table = Table(title="Time to apply an example edit, prefill included", title_justify="left", title_style="bold")
-    table.add_column("configuration", no_wrap=True)
-    for heading in ("examples", "median s", "p95 s", "first text s", "tok/s", "tok/pass", "accepted", "identical"):
-        table.add_column(heading, justify="right")
-    table.add_column(f"time over {report.subject}", justify="right", no_wrap=True)
+    table = Table(
+        title="Time to apply an example edit, prompt included",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    table.add_column("\nconfiguration", no_wrap=True)
+    headings = (
+        "\nedits",
+        "median\ns",
+        "p95\ns",
+        "first\ntext s",
+        "tokens\n/s",
+        "tokens\n/pass",
+        "accep-\ntance",
+        "ident-\nical",
+    )
+    for heading in (*headings, f"time/\n{report.subject}"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row), style="bold" if row.configuration == report.subject else "")
-    return Group(table, *(Text(line) for line in notes(report, rows)))
+    return Group(table, Text(), *(Text(line) for line in notes(report, rows)))
 
 
 def notes(report: LatencyReport, rows: Sequence[Row]) -> list[str]:
@@ -74,9 +90,9 @@ def notes(report: LatencyReport, rows: Sequence[Row]) -> list[str]:
                 f"{rival.ratio.high:.2f}, smallest {min(rival.ratio_by_example.values()):.2f})."
             )
     lines.append(f"identical: examples whose output is byte for byte that of {report.reference}, in every repeat.")
-    failed = sum(row.failed for row in rows)
-    if failed:
-        lines.append(f"{failed} failed examples over all rows are left out of the times, and counted in identical.")
+    if any(row.failed for row in rows):
+        failed = ", ".join(f"{row.configuration} {row.failed}" for row in rows if row.failed)
+        lines.append(f"Refused by the service, left out of the times and counted in identical: {failed}.")
     by_name = {row.configuration: row for row in rows}
     if report.subject in by_name:
         share = by_name[report.subject].expected_rate
@@ -101,11 +117,13 @@ def _cells(row: Row) -> list[str]:
     ratio = row.ratio
 
     def seconds(value: float) -> str:
-        return f"{value:.3f}" if measured else "-"
+        if not measured:
+            return "-"
+        return f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
     return [
         row.configuration,
-        f"{row.examples}" + (f" (+{row.failed} failed)" if row.failed else ""),
+        f"{row.examples}",
         seconds(row.total_seconds_median),
         seconds(row.total_seconds_p95),
         seconds(row.first_text_seconds_median),
@@ -113,7 +131,7 @@ def _cells(row: Row) -> list[str]:
         f"{row.tokens_per_pass:.1f}" if measured else "-",
         "-" if row.acceptance is None else f"{row.acceptance:.0%}",
         f"{row.identical_rate:.0%}",
-        "-" if ratio is None else f"{ratio.estimate:.2f} ({ratio.low:.2f} to {ratio.high:.2f})",
+        "-" if ratio is None else f"{ratio.estimate:.2f}",
     ]
 
 

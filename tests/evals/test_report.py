@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,14 +46,44 @@ def test_a_sample_with_an_unknown_field_is_refused(report: LatencyReport) -> Non
         Sample.from_json(report.samples[0].to_json() | {"surprise": 1})
 
 
-def test_the_table_shows_rows_ratios_and_the_best_rivals(report: LatencyReport) -> None:
+def screen(report: LatencyReport, width: int = 80) -> str:
     out = io.StringIO()
-    show(report, Console(file=out, width=160, no_color=True))
-    text = out.getvalue()
-    assert "6.00 (6.00 to 6.00)" in text
+    show(report, Console(file=out, width=width, no_color=True))
+    return out.getvalue()
+
+
+def test_the_table_fits_80_columns_and_shows_every_row(report: LatencyReport) -> None:
+    lines = screen(report).splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("copy", "plain", "ngram"))}
+    assert rows["copy"] == ["2", "1.000", "1.000", "0.250", "100", "10.0", "50%", "100%", "-"]
+    assert rows["plain"] == ["2", "6.000", "6.000", "1.500", "17", "10.0", "-", "100%", "6.00"]
+    assert rows["ngram-16"][-1] == "1.50"
+
+
+def test_long_names_and_times_fit_too(report: LatencyReport) -> None:
+    slow = [
+        replace(
+            sample,
+            configuration=sample.configuration.replace("ngram-16", "ngram-128-compiled"),
+            measurement=replace(sample.measurement, total_seconds=123.456, first_text_seconds=12.345),
+        )
+        for sample in report.samples
+    ]
+    assert "…" not in screen(replace(report, samples=tuple(slow)))
+
+
+def test_the_notes_name_the_best_rivals(report: LatencyReport) -> None:
+    text = screen(report, width=400)
     assert "Against the best n-gram drafting (ngram-16): 1.50 times as fast" in text
     assert "Against the best plain decoding (plain): 6.00 times as fast" in text
-    assert "50%" in text
+    assert "Refused" not in text
+
+
+def test_refused_results_are_said(report: LatencyReport) -> None:
+    first = report.samples[0]
+    refused = replace(first, measurement=Measurement("FAILED_PRECONDITION", 1.0, None, "digest"))
+    assert "counted in identical: copy 1." in screen(replace(report, samples=(refused, *report.samples[1:])), width=400)
 
 
 def test_the_environment_names_versions_and_hardware(tmp_path: Path) -> None:
