@@ -83,7 +83,7 @@ class AppliedEdit:
 
     @property
     def tokens_per_pass(self) -> float:
-        return self.output_tokens / max(1, self.report.target_passes)
+        return self.report.output_tokens / max(1, self.report.target_passes)
 
     @property
     def acceptance_rate(self) -> float:

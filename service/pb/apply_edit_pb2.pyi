@@ -799,7 +799,7 @@ class DraftReport(_message.Message):
     target_passes: _builtins.int
     """Passes of the model over the sequence while it wrote the output."""
     output_tokens: _builtins.int
-    """Tokens of the output."""
+    """Tokens that came out, the one that ends the output included: target_passes + accepted_tokens."""
     drafted_tokens: _builtins.int
     """Draft tokens proposed."""
     accepted_tokens: _builtins.int
@@ -919,7 +919,7 @@ class TokenUsage(_message.Message):
     prompt_tokens: _builtins.int
     """Tokens of the prompt."""
     output_tokens: _builtins.int
-    """Tokens of the output."""
+    """Tokens of the output, without the one that ends it."""
     def __init__(
         self,
         *,
