@@ -8,7 +8,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test bench lint format stubs stubs-check lock node clean
+.PHONY: help setup demo test bench lint format stubs lock node clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -63,7 +63,7 @@ bench: $(READY)
 test: $(READY) node lint
 	$(BIN)/python -m pytest $(PYTEST)
 
-lint: $(READY) stubs-check
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -75,25 +75,13 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 # The virtual path makes protoc write correct absolute imports into service/pb.
+# A test holds that they are fresh.
 PROTOS := $(wildcard proto/redraft/v1/*.proto)
-define protoc
-$(BIN)/python -m grpc_tools.protoc -Iservice/pb=proto/redraft/v1 \
-	--plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc \
-	--python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) \
-	$(PROTOS:proto/redraft/v1/%=service/pb/%)
-endef
-
 stubs: $(READY)
-	$(call protoc,.)
-
-stubs-check: $(READY)
-	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT \
-		&& $(call protoc,"$$fresh") \
-		&& for file in "$$fresh"/service/pb/*; do \
-			diff -q "$$file" "service/pb/$${file##*/}" >/dev/null \
-				|| { echo "service/pb/$${file##*/} is stale: run 'make stubs' and commit the result." >&2; exit 1; }; \
-		done
-	@echo 'service/pb is fresh'
+	$(BIN)/python -m grpc_tools.protoc -Iservice/pb=proto/redraft/v1 \
+		--plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc \
+		--python_out=. --grpc_python_out=. --mypy_out=quiet:. --mypy_grpc_out=quiet:. \
+		$(PROTOS:proto/redraft/v1/%=service/pb/%)
 
 # Pins what is installed now (see requirements/freeze.py).
 lock:
