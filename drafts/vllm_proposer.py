@@ -61,7 +61,7 @@ class _Row:
     seen: int = 0
     ended: bool = False
     reported: bool = False
-    proposed: int = 0
+    draft: list[int] = field(default_factory=list)
     # Only for rows that are known by their tokens (no runner): everything up to the last observed token.
     tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
@@ -147,7 +147,7 @@ class CopyProposer:
                     with self._guard(row):
                         drafts[i] = row.drafter.propose(shares[i])
         for i, row in active:
-            row.proposed = len(drafts[i])
+            row.draft = drafts[i]
         return drafts
 
     # -- drafters, guarded -----------------------------------------------------------------------------------------
@@ -162,9 +162,8 @@ class CopyProposer:
             emitted = sampled[: at + 1]
             row.ended = True
         with self._guard(row):
-            # vLLM does not call the proposer near the model's length: those passes emitted one token each.
-            for token in tokens[start : total - len(sampled)].tolist():
-                row.drafter.observe([token])
+            for missed in _passes(tokens[start : total - len(sampled)].tolist(), row.draft):
+                row.drafter.observe(missed)
             row.drafter.observe(emitted)
         row.seen = total - row.prompt_length
         if self._runner is None:
@@ -248,7 +247,7 @@ class CopyProposer:
         """Learn the price of a step from one that only decoded: same requests as before, no prefill."""
         same = all(row is not None and row.name in self._step_rows for row in rows)
         if self._step_rows and same and len(rows) == len(self._step_rows):
-            self._cost.record(sum(row.proposed for row in rows if row is not None), began - self._step_ended)
+            self._cost.record(sum(len(row.draft) for row in rows if row is not None), began - self._step_ended)
 
     # -- for the service -------------------------------------------------------------------------------------------
 
@@ -270,6 +269,18 @@ class CopyProposer:
             "failures": self._failures,
             "cost_ratio": self._cost.ratio,
         }
+
+
+def _passes(tokens: list[int], draft: list[int]) -> Iterator[list[int]]:
+    """The passes that emitted `tokens` unseen: vLLM leaves the proposer out near the model's length. The first of
+    them verified the last draft, the others had none of ours."""
+    accepted = 0
+    while accepted < min(len(draft), len(tokens) - 1) and draft[accepted] == tokens[accepted]:
+        accepted += 1
+    if tokens:
+        yield tokens[: accepted + 1]
+    for token in tokens[accepted + 1 :]:
+        yield [token]
 
 
 class Worker(PlatformWorker):

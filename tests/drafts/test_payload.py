@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drafts.core.types import DraftRegion, DraftReport, DraftRequest, RegionReport, SourceKind
+from drafts.payload import PayloadError, decode, decode_report, encode, encode_report
+
+PROMPT = [1, 2, 3, 10, 11, 12, 13, 4, 20, 21, 5]
+
+
+def plain(request: DraftRequest | None) -> dict[str, Any] | None:
+    """Field by field, whatever kinds of sequences they are."""
+    if request is None:
+        return None
+    return {
+        "predicted": list(request.predicted),
+        "regions": list(request.regions),
+        "original": list(request.original),
+        "edit": list(request.edit),
+        "k": request.max_draft_tokens,
+        "end": request.end_token,
+        "newlines": set(request.newline_tokens),
+    }
+
+
+@given(
+    predicted=st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=20),
+    part=st.lists(st.sampled_from(PROMPT), max_size=4),
+    k=st.integers(0, 128),
+    end=st.none() | st.integers(0, 100),
+    newlines=st.frozensets(st.integers(0, 100), max_size=5),
+)
+def test_decoding_gives_back_what_was_encoded(
+    predicted: list[int], part: list[int], k: int, end: int | None, newlines: frozenset[int]
+) -> None:
+    half = len(predicted) // 2
+    request = DraftRequest(
+        predicted=predicted,
+        regions=(DraftRegion(half, SourceKind.KEPT), DraftRegion(len(predicted), SourceKind.EDITED)),
+        original=PROMPT[3:7],
+        edit=part,
+        max_draft_tokens=k,
+        end_token=end,
+        newline_tokens=newlines,
+    )
+    payload = encode(request, PROMPT, "name")
+    assert all(isinstance(value, str | int | list) for value in payload.values())
+    decoded = decode(payload, PROMPT, 128)
+    assert decoded.key == "name"
+    assert plain(decoded.request) == plain(request)
+
+
+def test_parts_of_the_prompt_travel_as_positions() -> None:
+    payload = encode(DraftRequest(original=[10, 11, 12, 13], edit=[20, 21]), PROMPT, "name")
+    assert payload["redraft_original"] == [3, 7]
+    assert payload["redraft_edit"] == [8, 10]
+    assert "redraft_original_tokens" not in payload
+
+
+def test_parts_that_the_prompt_lacks_travel_whole() -> None:
+    payload = encode(DraftRequest(original=[10, 12], edit=[99]), PROMPT, "name")
+    assert payload["redraft_original_tokens"] == [10, 12]
+    assert payload["redraft_edit_tokens"] == [99]
+
+
+def test_positions_are_whole_tokens() -> None:
+    # The bytes of [256] also occur across the tokens 1 and 0: that is no occurrence.
+    payload = encode(DraftRequest(original=[256]), [65536, 1, 256], "name")
+    assert payload["redraft_original"] == [2, 3]
+    assert "redraft_original" not in encode(DraftRequest(original=[256]), [65536, 1], "name")
+
+
+@pytest.mark.parametrize("extra_args", [None, {}, {"other": 1}, {"redraft_key": "name"}])
+def test_without_a_payload_the_prompt_is_the_source(extra_args: dict[str, Any] | None) -> None:
+    decoded = decode(extra_args, PROMPT, 77)
+    assert plain(decoded.request) == plain(DraftRequest(original=PROMPT, max_draft_tokens=77))
+
+
+def test_drafting_can_be_off() -> None:
+    assert decode(encode(None, PROMPT, "name"), PROMPT, 128).request is None
+
+
+def test_k_is_at_most_the_engine_s() -> None:
+    request = decode(encode(DraftRequest(predicted=[1], max_draft_tokens=1000), PROMPT, "name"), PROMPT, 64).request
+    assert request is not None
+    assert request.max_draft_tokens == 64
+
+
+@pytest.mark.parametrize(
+    ("extra_args", "key"),
+    [
+        ({"redraft_key": 5}, "redraft_key"),
+        ({"redraft_enabled": "yes"}, "redraft_enabled"),
+        ({"redraft_max_draft_tokens": -1}, "redraft_max_draft_tokens"),
+        ({"redraft_predicted": [1, "2"]}, "redraft_predicted"),
+        ({"redraft_predicted": "12"}, "redraft_predicted"),
+        ({"redraft_predicted": [1, 2], "redraft_region_ends": [1], "redraft_region_kinds": ["kept"]}, "region_ends"),
+        (
+            {"redraft_predicted": [1], "redraft_region_ends": [2, 1], "redraft_region_kinds": ["kept", "kept"]},
+            "region_ends",
+        ),
+        ({"redraft_predicted": [1], "redraft_region_ends": [1], "redraft_region_kinds": []}, "region_kinds"),
+        ({"redraft_predicted": [1], "redraft_region_ends": [1], "redraft_region_kinds": ["best"]}, "region_kinds"),
+        ({"redraft_original": [0, 12]}, "redraft_original"),
+        ({"redraft_original": [5, 3]}, "redraft_original"),
+        ({"redraft_edit": [1]}, "redraft_edit"),
+        ({"redraft_end_token": 1.5}, "redraft_end_token"),
+    ],
+)
+def test_what_is_not_documented_is_refused_by_name(extra_args: dict[str, Any], key: str) -> None:
+    with pytest.raises(PayloadError, match=key):
+        decode(extra_args, PROMPT, 128)
+
+
+def test_reports_survive_the_way_back() -> None:
+    report = DraftReport(
+        5,
+        25,
+        30,
+        20,
+        8,
+        12345,
+        {0: 1, 10: 3},
+        [RegionReport(0, SourceKind.KEPT, 30, 20, 8, 3), RegionReport(-1, SourceKind.OUTPUT)],
+    )
+    assert decode_report(encode_report(report)) == report
