@@ -6,6 +6,7 @@ from drafts.align.build import Change, build_plan, keep_all
 from drafts.align.lines import Lines
 from drafts.align.place import Placement, Segment, place
 from drafts.align.plan import Plan
+from drafts.align.similar import similar_lines
 from drafts.align.snippet import SnippetText, split_lines
 
 
@@ -22,9 +23,14 @@ def plan_update(original_text: str, snippet_text: str, language: str | None = No
     if not segments:
         return keep_all(original_text)
     snippet = Lines(tuple(contents), True)
-    placement = place(original, snippet, segments)
+    placement = place(original, snippet, segments, _similar(original, snippet))
     changes = changes_of(original, snippet, segments, placement)
     return build_plan(original, changes, 0.9)
+
+
+def _similar(original: Lines, snippet: Lines) -> dict[int, list[tuple[int, float]]]:
+    wanted = [i for i, line in enumerate(snippet.stripped) if line and line not in original.positions]
+    return similar_lines(original, snippet, wanted)
 
 
 def changes_of(original: Lines, snippet: Lines, segments: list[Segment], placement: Placement) -> list[Change]:
