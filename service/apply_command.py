@@ -81,6 +81,8 @@ def apply(
         draft=DraftOptions(enabled=drafting),
     )
     flags = [*(("--config", str(config)) if config else ()), *(("--model", model) if model else ())]
+    if address is None and not quiet:
+        typer.echo("starting a service of one's own; --address HOST:PORT asks a running one ...", err=True)
     applied = _apply(call, address, flags, timeout)
     if in_place:
         try:

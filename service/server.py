@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import grpc
 import structlog
@@ -132,29 +134,44 @@ async def serve(settings: Settings, compose: Compose) -> None:
     address = await server.start()
     _log.info("starting the engine", address=address, model=settings.model.name)
     try:
-        if await _unless(stop, engine.start()):
-            await server.ready()
-            _log.info("serving", address=address, model=settings.model.name)
-            await stop.wait()
+        if not await _unless(stop, engine.start()):
+            _log.info("stopped while starting", address=address)
+            _abandon()
+        await server.ready()
+        _log.info("serving", address=address, model=settings.model.name)
+        await stop.wait()
     finally:
         await server.drain()
         await engine.close()
         _log.info("stopped", address=address)
 
 
-async def _unless(stop: asyncio.Event, work: Any) -> bool:
-    """Awaits `work`; cancels it and returns False when `stop` is set before."""
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Awaits `work`; gives up and returns False when `stop` is set before."""
     working = asyncio.ensure_future(work)
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    if working.done():
-        working.result()
-        return True
-    working.cancel()
-    with suppress(asyncio.CancelledError):
-        await working
-    return False
+    if not working.done():
+        return False
+    working.result()
+    return True
+
+
+def _abandon() -> NoReturn:
+    """Ends this process in the middle of the engine's start.
+
+    The start runs in a thread, and takes up to a minute; Python can neither interrupt it nor exit without waiting for
+    it. No request has been let in yet, so nothing but the engine's own processes is left to end.
+    """
+    children = multiprocessing.active_children()
+    for child in children:
+        child.terminate()
+    for child in children:
+        child.join(_CLOSE_SECONDS)
+        child.kill()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _on_stdin_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

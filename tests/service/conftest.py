@@ -190,13 +190,13 @@ def call(request: pytest.FixtureRequest) -> Call:
 class ScriptedProcess:
     """scripted_service.py in a process of its own."""
 
-    def __init__(self, folder: Path, seconds_a_token: float) -> None:
+    def __init__(self, folder: Path, seconds_a_token: float, seconds_to_start: float = 0.0) -> None:
         address_file = folder / "address"
         self.log = folder / "log"
         program = Path(__file__).parent / "scripted_service.py"
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, str(program), str(address_file), str(seconds_a_token)],
+                [sys.executable, str(program), str(address_file), str(seconds_a_token), str(seconds_to_start)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -207,6 +207,10 @@ class ScriptedProcess:
                 raise RuntimeError(self.log.read_text())
             time.sleep(0.02)
         self.address = address_file.read_text()
+        if not seconds_to_start:
+            self.wait_until_serving()
+
+    def wait_until_serving(self) -> None:
         with grpc.insecure_channel(self.address) as channel:
             watch: Any = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
             for answer in watch:
@@ -220,14 +224,14 @@ class ScriptedProcess:
 
 
 @pytest.fixture
-def spawn(tmp_path: Path) -> Iterator[Callable[[float], ScriptedProcess]]:
-    """spawn(seconds_a_token) starts a service without a model; it is killed afterwards."""
+def spawn(tmp_path: Path) -> Iterator[Callable[..., ScriptedProcess]]:
+    """spawn(seconds_a_token, seconds_to_start) starts a service without a model; it is killed afterwards."""
     running: list[ScriptedProcess] = []
 
-    def start_one(seconds_a_token: float) -> ScriptedProcess:
+    def start_one(seconds_a_token: float = 0.0, seconds_to_start: float = 0.0) -> ScriptedProcess:
         folder = tmp_path / f"server{len(running)}"
         folder.mkdir()
-        running.append(ScriptedProcess(folder, seconds_a_token))
+        running.append(ScriptedProcess(folder, seconds_a_token, seconds_to_start))
         return running[-1]
 
     yield start_one

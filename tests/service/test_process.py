@@ -44,6 +44,19 @@ def test_the_end_of_standard_input_stops_it(spawn: Any) -> None:
     assert server.process.wait(20) == 0
 
 
+def test_a_signal_during_the_start_ends_it_at_once(spawn: Any) -> None:
+    """The start would take ten minutes; the engine's own process must not be left behind."""
+    server = spawn(seconds_to_start=600)
+    _wait_for_line(server.log, "child ")
+    with Client(server.address) as client, pytest.raises(Unavailable) as caught:
+        client.apply(CALL)
+    assert caught.value.reason == "STARTING"
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(30) == 0
+    child = server.log.read_text().split("child ")[1].split()[0]
+    assert not Path(f"/proc/{child}").exists()
+
+
 def _wait_for_line(log: Path, text: str) -> None:
     end = time.monotonic() + 10
     while text not in log.read_text():
