@@ -64,6 +64,11 @@ def reindent(line: str, shift: tuple[str, str] | None) -> str:
     return put + line[len(cut) :] if line.startswith(cut) else line
 
 
+def find_all(text: Lines, block: Sequence[str]) -> list[int]:
+    """Every line of the text where `block` stands exactly."""
+    return _find_all(text.contents, block, 0)
+
+
 def _exact(text: Lines, block: Sequence[str], low: int) -> list[int]:
     return _find_all(text.contents, block, low)
 

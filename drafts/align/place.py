@@ -36,20 +36,21 @@ class Costs:
     in the body. loose: factor for lines that are equal but for blanks. similar: what a changed line gains that
     resembles the line it replaces. no_elision: a written elision that passes over nothing. implied: lines stay where no
     elision is written. unchanged: a segment that changes nothing. indent: a run of new lines begins where its
-    neighbours have its indentation.
+    neighbours have its indentation. blank: a blank context line that is not the segment's first or last.
     """
 
-    insert: tuple[float, float] = (0.4, 0.002)
-    deletes: tuple[tuple[float, float], ...] = ((0.25, 0.12), (0.9, 0.006))
-    delete_blank: tuple[float, float] = (1.2, 0.05)
+    insert: tuple[float, float] = (0.62, 0.004)
+    deletes: tuple[tuple[float, float], ...] = ((0.2, 0.15), (0.9, 0.012))
+    delete_blank: tuple[float, float] = (0.75, 0.16)
     edge: float = 1.0
-    body: float = 0.25
-    loose: float = 0.5
+    body: float = 0.2
+    loose: float = 0.1
     similar: float = 0.2
     no_elision: float = 0.6
-    implied: float = 1.5
-    unchanged: float = 0.8
-    indent: float = 0.1
+    implied: float = 2.4
+    unchanged: float = 3.0
+    indent: float = 0.012
+    blank: float = -0.025
 
 
 DEFAULT_COSTS = Costs()
@@ -132,7 +133,7 @@ _NEVER = np.float32(-1e9)
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """One way to charge a deletion up to position p: start + ramp[p] - ramp[q], from any q <= last_start[p] (-1: none)."""
+    """One way to charge a deletion up to p: start + ramp[p] - ramp[q], from any q <= last_start[p] (-1: none)."""
 
     start: np.float32
     ramp: FloatArray
@@ -208,9 +209,9 @@ class _Table:
         passed: FloatArray = np.maximum.accumulate(row)
         passed[1:] = passed[:-1]
         passed[0] = _NEVER
-        if is_open:
-            return np.maximum(row - np.float32(self.costs.no_elision), passed)
-        return np.maximum(row, passed - np.float32(self.costs.implied))
+        stay, skip = (self.costs.no_elision, 0.0) if is_open else (0.0, self.costs.implied)
+        after: FloatArray = np.maximum(row - np.float32(stay), passed - np.float32(skip))
+        return after
 
     def _find_candidates(self, index: int, segment: Segment) -> _Candidates:
         text, stripped = self.snippet.contents[index], self.snippet.stripped[index]
@@ -223,7 +224,10 @@ class _Table:
         weight = self.original.weights[stripped]
         exact = np.fromiter((self.original.contents[j] == text for j in where), dtype=bool, count=len(where))
         factor = np.where(exact, 1.0, self.costs.loose)
-        edge = self.costs.edge if index in (segment.start, segment.end - 1) else 0.0
+        at_edge = index in (segment.start, segment.end - 1)
+        edge = self.costs.edge if at_edge else 0.0
+        if not stripped and not at_edge:
+            weight = self.costs.blank
         body = weight * self.costs.body if stripped else 0.0
         return _Candidates(
             where, (factor * (weight + edge)).astype(np.float32), (factor * body).astype(np.float32), exact

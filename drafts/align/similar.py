@@ -13,7 +13,7 @@ _WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\da-zA-Z]+|[^\w\s]")
 _WIDE = 64
 """Words in more lines than this do not nominate candidates; they still count in the comparison."""
 _LIMIT = 8
-_THRESHOLD = 0.65
+_THRESHOLD = 0.56
 
 
 def similar_lines(original: Lines, snippet: Lines, wanted: Iterable[int]) -> dict[int, list[tuple[int, float]]]:

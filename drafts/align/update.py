@@ -2,50 +2,281 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from drafts.align.build import Change, build_plan, keep_all
-from drafts.align.lines import Lines
-from drafts.align.place import Placement, Segment, place
+from drafts.align.confidence import segment_confidences
+from drafts.align.indentation import block_end, definition_name
+from drafts.align.lines import Lines, matching_blocks
+from drafts.align.place import Placement, place
 from drafts.align.plan import Plan
+from drafts.align.segments import Draft, Removal, block_within, head_line, read_draft
 from drafts.align.similar import similar_lines
-from drafts.align.snippet import SnippetText, split_lines
+
+_UNPLACED = 0.2
 
 
 def plan_update(original_text: str, snippet_text: str, language: str | None = None) -> Plan:
+    """The plan of an update snippet. Nothing to place, or nothing that finds a place: keeps the original."""
     original = Lines.of(original_text)
-    parts = split_lines(Lines.of(snippet_text), frozenset(original.stripped))
-    contents: list[str] = []
-    segments: list[Segment] = []
-    for index, part in enumerate(parts):
-        if isinstance(part, SnippetText):
-            lines = Lines.of(part.text).contents
-            segments.append(Segment(len(contents), len(contents) + len(lines), index > 0, index + 1 < len(parts)))
-            contents.extend(lines)
-    if not segments:
+    draft = read_draft(original, snippet_text)
+    if not draft.segments and not draft.removals:
         return keep_all(original_text)
-    snippet = Lines(tuple(contents), True)
-    placement = place(original, snippet, segments, _similar(original, snippet))
-    changes = changes_of(original, snippet, segments, placement)
-    return build_plan(original, changes, 0.9)
+    if not original_text.strip():
+        return _new_file(original, draft, snippet_text)
+    if not draft.elided:
+        whole = _whole_file(original, draft, snippet_text)
+        if whole is not None:
+            return whole
+    if not draft.segments:
+        return _only_removals(original_text, original, draft)
+    wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
+    similar = similar_lines(original, draft.snippet, wanted)
+    placement = place(original, draft.snippet, draft.segments, similar)
+    placed = [
+        any(placement.matches[i] >= 0 and draft.snippet.stripped[i] for i in range(segment.start, segment.end))
+        for segment in draft.segments
+    ]
+    if not any(placed) and not _has_open_end(draft):
+        return keep_all(original_text)
+    confidences = segment_confidences(original, draft, placement, placed)
+    ends = _ends(original, draft, placement, placed, confidences)
+    items, covered = _items(original, draft, placement, ends, placed, confidences)
+    sure = 1.0
+    for confidence in confidences:
+        sure *= confidence
+    for removal in draft.removals:
+        items, done = _apply_removal(original, draft, placement, ends, items, removal)
+        sure *= 0.9 if done else 0.5
+    return build_plan(original, _changes(original, items, covered), sure)
 
 
-def _similar(original: Lines, snippet: Lines) -> dict[int, list[tuple[int, float]]]:
-    wanted = [i for i, line in enumerate(snippet.stripped) if line and line not in original.positions]
-    return similar_lines(original, snippet, wanted)
+def _new_file(original: Lines, draft: Draft, snippet_text: str) -> Plan:
+    change = Change(0, len(original), draft.snippet.contents, 0.5 if draft.elided else 1.0)
+    if not draft.elided:
+        change = Change(0, len(original), Lines.of(snippet_text).contents, 1.0)
+    final_newline = original.final_newline if len(original) else snippet_text.endswith("\n")
+    return build_plan(original, [change], change.confidence, final_newline=final_newline)
 
 
-def changes_of(original: Lines, snippet: Lines, segments: list[Segment], placement: Placement) -> list[Change]:
+def _whole_file(original: Lines, draft: Draft, snippet_text: str) -> Plan | None:
+    """The plan of a snippet that is the whole edited file; None when it is a part of it."""
+    lines = Lines.of(snippet_text)
+    if draft.removals or draft.snippet.contents != tuple(line for line in lines.contents if line.strip()):
+        lines = _without_fence(lines, draft)
+    old = [line for line in original.stripped if line]
+    new = [line for line in lines.stripped if line]
+    if not old or not new:
+        return None
+    blocks = matching_blocks(original.contents, lines.contents)
+    filled = sum(1 for start, _, size in blocks for line in original.stripped[start : start + size] if line)
+    share = filled / len(old)
+    starts, ends = old[0] == new[0], old[-1] == new[-1]
+    new_start, new_end = new[0] not in original.positions, new[-1] not in original.positions
+    is_whole = (
+        (starts and ends and share >= 0.3)
+        or (starts and share >= 0.6)
+        or (ends and new_start and share >= 0.6)
+        or (new_start and new_end and share >= 0.7)
+    )
+    if not is_whole:
+        return None
+    confidence = 0.97 if starts and ends else 0.85
     changes: list[Change] = []
-    for segment, (low, high) in zip(segments, placement.ends, strict=True):
-        position = low
-        pending: list[str] = []
-        for index in range(segment.start, segment.end):
-            match = placement.matches[index]
-            if match >= 0 and original.contents[match] == snippet.contents[index]:
-                if match > position or pending:
-                    changes.append(Change(position, match, tuple(pending), 0.9))
-                position, pending = match + 1, []
+    position = at = 0
+    for start, new_start_at, size in [*blocks, (len(original), len(lines), 0)]:
+        if start > position or new_start_at > at:
+            changes.append(Change(position, start, lines.contents[at:new_start_at], confidence))
+        position, at = start + size, new_start_at + size
+    return build_plan(original, changes, confidence)
+
+
+def _without_fence(lines: Lines, draft: Draft) -> Lines:
+    """The snippet's lines without fence lines around it and without removal comments."""
+    kept = set(draft.snippet.contents)
+    contents = [line for line in lines.contents if not line.strip() or line in kept]
+    return Lines(tuple(contents), lines.final_newline)
+
+
+def _only_removals(original_text: str, original: Lines, draft: Draft) -> Plan:
+    items: list[tuple[str, int]] = [(line, index) for index, line in enumerate(original.contents)]
+    sure = 1.0
+    for removal in draft.removals:
+        items, done = _remove_named(original, items, removal.name, 0, len(original))
+        sure *= 0.8 if done else 0.0
+    if len(items) == len(original):
+        return keep_all(original_text)
+    return build_plan(original, _changes(original, items, [sure] * (len(original) + 1)), max(sure, 0.1))
+
+
+def _has_open_end(draft: Draft) -> bool:
+    """Text only before or only after an elision: it goes to the start or to the end of the file."""
+    return draft.elided and not (draft.segments[0].open_before and draft.segments[-1].open_after)
+
+
+def _ends(
+    original: Lines, draft: Draft, placement: Placement, placed: Sequence[bool], confidences: list[float]
+) -> list[tuple[int, int]]:
+    """The original's range of each segment, once blocks and segments without a place are seen to."""
+    ends = list(placement.ends)
+    count = len(ends)
+    for number, segment in enumerate(draft.segments):
+        low, high = ends[number]
+        limit = next((ends[k][0] for k in range(number + 1, count) if placed[k]), len(original))
+        if not placed[number]:
+            before = next((ends[k][1] for k in range(number - 1, -1, -1) if placed[k]), None)
+            if not segment.open_before and number == 0:
+                at = 0
+            elif not segment.open_after or (before is None and limit == len(original)):
+                at = limit if number + 1 < count and any(placed[number + 1 :]) else len(original)
             else:
-                pending.append(snippet.contents[index])
-        if position < high or pending:
-            changes.append(Change(position, high, tuple(pending), 0.9))
+                at = limit if draft.elided or before is None else before
+            ends[number] = (at, at)
+            continue
+        extended = min(_block_limit(original, draft, placement, number), limit)
+        if extended > high:
+            ends[number] = (low, extended)
+            confidences[number] *= 0.85
+    return ends
+
+
+def _block_limit(original: Lines, draft: Draft, placement: Placement, number: int) -> int:
+    """How far a segment that rewrites a block reaches: to the end of that block, where nothing says that it stays."""
+    segment, snippet = draft.segments[number], draft.snippet
+    high = placement.ends[number][1]
+    last = max(
+        (i for i in range(segment.start, segment.end) if placement.matches[i] >= 0 and snippet.stripped[i]),
+        default=None,
+    )
+    if last is None:
+        return high
+    if not draft.elided:
+        head = head_line(snippet, segment, placement.matches)
+        if head is None or definition_name(snippet.stripped[head]) is None or not block_within(snippet, segment, head):
+            return high
+        return block_end(original, placement.matches[head])
+    trailing = [i for i in range(last + 1, segment.end) if snippet.stripped[i]]
+    depth, opener = draft.indents_after[number], snippet.indents[last]
+    if not trailing or depth is None or opener is None or opener > depth:
+        return high
+    if any((snippet.indents[i] or 0) <= opener or definition_name(snippet.stripped[i]) for i in trailing[:1]):
+        return high
+    end = block_end(original, placement.matches[last])
+    return end if end - high <= 3 * len(trailing) + 10 else high
+
+
+def _items(
+    original: Lines,
+    draft: Draft,
+    placement: Placement,
+    ends: Sequence[tuple[int, int]],
+    placed: Sequence[bool],
+    confidences: Sequence[float],
+) -> tuple[list[tuple[str, int]], list[float]]:
+    """The predicted lines, each with the original line that it is (-1: new), and how sure each position is."""
+    snippet = draft.snippet
+    items: list[tuple[str, int]] = []
+    sure = [1.0] * (len(original) + 1)
+    position = 0
+    for number, (segment, (low, high)) in enumerate(zip(draft.segments, ends, strict=True)):
+        low, high = max(low, position), max(high, position)
+        items.extend((original.contents[k], k) for k in range(position, low))
+        for k in range(low, high + 1):
+            sure[k] = min(sure[k], confidences[number])
+        start, end = segment.start, segment.end
+        if placed[number]:
+            # A blank line beside an elision that the original does not have there only sets the marker off.
+            while draft.elided and segment.open_before and start < end and _stray_blank(snippet, placement, start):
+                start += 1
+            while draft.elided and segment.open_after and end > start and _stray_blank(snippet, placement, end - 1):
+                end -= 1
+        elif not draft.elided and low > 0:
+            items.extend(("", -1) for _ in range(draft.blanks[number]))
+        for index in range(start, end):
+            match = placement.matches[index]
+            same = low <= match < high and original.contents[match] == snippet.contents[index]
+            items.append((snippet.contents[index], match if same else -1))
+        if not placed[number] and not draft.elided and low == 0 and number + 1 < len(draft.segments):
+            items.extend(("", -1) for _ in range(draft.blanks[number + 1]))
+        position = high
+    items.extend((original.contents[k], k) for k in range(position, len(original)))
+    return items, sure
+
+
+def _stray_blank(snippet: Lines, placement: Placement, index: int) -> bool:
+    return not snippet.stripped[index] and placement.matches[index] < 0
+
+
+def _apply_removal(
+    original: Lines,
+    draft: Draft,
+    placement: Placement,
+    ends: Sequence[tuple[int, int]],
+    items: list[tuple[str, int]],
+    removal: Removal,
+) -> tuple[list[tuple[str, int]], bool]:
+    """Do what a removal comment says where it is plain. False: it named code that was not found."""
+    if removal.line is not None:
+        match = placement.matches[removal.line]
+        return (_without(items, match, block_end(original, match)), True) if match >= 0 else (items, False)
+    following = removal.before
+    inside = any(segment.start <= following < segment.end for segment in draft.segments)
+    if removal.name is None:
+        match = placement.matches[following] if inside else -1
+        if match >= 0 and definition_name(original.stripped[match]) is not None:
+            return _without(items, match, _with_blanks(original, match, block_end(original, match))), True
+        return items, True
+    low = max((ends[k][1] for k in range(removal.segment) if k < len(ends)), default=0)
+    high = min((ends[k][0] for k in range(removal.segment, len(ends))), default=len(original))
+    if inside:
+        low, high = ends[removal.segment]
+    present = {origin for _, origin in items}
+    named = [k for k in range(low, high) if _defines(original, k, removal.name)]
+    if inside and not any(k in present for k in named):
+        # The context on both sides has it deleted already.
+        return items, True
+    return _remove_named(original, items, removal.name, low, high)
+
+
+def _remove_named(
+    original: Lines, items: list[tuple[str, int]], name: str | None, low: int, high: int
+) -> tuple[list[tuple[str, int]], bool]:
+    heads = [k for k in range(low, high) if name is not None and _defines(original, k, name)]
+    if len(heads) != 1:
+        return items, False
+    return _without(items, heads[0], _with_blanks(original, heads[0], block_end(original, heads[0]))), True
+
+
+def _defines(original: Lines, index: int, name: str) -> bool:
+    wanted = re.split(r"[.:]+", name)[-1]
+    return definition_name(original.stripped[index]) == wanted
+
+
+def _with_blanks(original: Lines, start: int, end: int) -> int:
+    """The end of a block with the blank lines after it, unless no block follows that they would separate."""
+    until = end
+    while until < len(original) and not original.stripped[until]:
+        until += 1
+    blank_before = start == 0 or not original.stripped[start - 1]
+    return until if blank_before else end
+
+
+def _without(items: list[tuple[str, int]], low: int, high: int) -> list[tuple[str, int]]:
+    """The items without those from the original's lines [low, high), and without new ones in between."""
+    inside = [index for index, (_, origin) in enumerate(items) if low <= origin < high]
+    return items[: inside[0]] + items[inside[-1] + 1 :] if inside else items
+
+
+def _changes(original: Lines, items: Sequence[tuple[str, int]], sure: Sequence[float]) -> list[Change]:
+    changes: list[Change] = []
+    position = 0
+    pending: list[str] = []
+    for line, origin in [*items, ("", len(original))]:
+        if origin < 0:
+            pending.append(line)
+            continue
+        if origin > position or pending:
+            changes.append(Change(position, origin, tuple(pending), min(sure[position : origin + 1])))
+        position, pending = origin + 1, []
     return changes
