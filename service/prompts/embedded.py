@@ -1,7 +1,10 @@
-"""The embedded model's own format: `<file>` original `<edit>` snippet `<out>` result `<eos>`.
+"""The embedded model's own format, as its training program writes it (`service/embedded/training/prompt.py`):
 
-`<keep>` stands in the snippet for each elision, in place of the marker's line. The five are special tokens, never made
-from text, so the answer needs no wrapping: it is the file, to the byte, until `<eos>`.
+`<eos>`, four `<file>`, original, four `<edit>`, snippet, four `<out>`, result, `<eos>`.
+
+In the snippet `<keep>` stands for each elision, at the end of the line before it: the text after it starts with that
+line's LF. The five are special tokens, never made from text, so the answer needs no wrapping: it is the file, to the
+byte, until `<eos>`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from service.prompts.snippets import snippet_parts
 from service.prompts.tokenization import TextTokenizer
 from service.text_stream import TextStream
 from service.types import ApplyRequest
+
+# A tag is written as often as the model's nearest window has tokens, so that a text's start has a full window.
+TAG_REPEATS = 4
 
 
 class EmbeddedFormat:
@@ -34,11 +40,11 @@ class EmbeddedFormat:
     def render(self, request: ApplyRequest, plan: Plan) -> RenderedPrompt:
         parts = snippet_parts(request, plan, prompt_format="embedded")
         prompt = PromptBuilder()
-        prompt.add([self._file])
+        prompt.add([self._eos, *[self._file] * TAG_REPEATS])
         original = prompt.add(self._tokenizer.encode_text(request.file.text))
-        prompt.add([self._edit])
-        edit = prompt.add(self._snippet(parts))
-        prompt.add([self._out])
+        prompt.add([self._edit] * TAG_REPEATS)
+        edit = prompt.add(self._snippet(parts, ending="\n" if plan.predicted.endswith("\n") else ""))
+        prompt.add([self._out] * TAG_REPEATS)
         return RenderedPrompt(
             token_ids=tuple(prompt.token_ids),
             original=original,
@@ -48,13 +54,17 @@ class EmbeddedFormat:
             new_answer=lambda: Answer(TextStream(self._tokenizer), WholeAnswer()),
         )
 
-    def _snippet(self, parts: list[SnippetPart]) -> list[int]:
-        """The text between two elisions is encoded on its own; elisions in a row are one. The last line gets its LF."""
+    def _snippet(self, parts: list[SnippetPart], ending: str) -> list[int]:
+        """The text between two elisions is encoded on its own; elisions in a row are one.
+
+        ending: what follows the snippet's last line where no elision does.
+        """
         token_ids: list[int] = []
         for index, part in enumerate(parts):
             if isinstance(part, SnippetText):
-                unfinished = index == len(parts) - 1 and not part.text.endswith("\n")
-                token_ids.extend(self._tokenizer.encode_text(part.text + "\n" if unfinished else part.text))
+                before = "\n" if token_ids[-1:] == [self._keep] else ""
+                after = ending if index == len(parts) - 1 else ""
+                token_ids.extend(self._tokenizer.encode_text(before + part.text.removesuffix("\n") + after))
             elif token_ids[-1:] != [self._keep]:
                 token_ids.append(self._keep)
         return token_ids

@@ -158,19 +158,33 @@ def test_blocks_without_a_place_are_refused(
     assert caught.value.reason == "EDIT_NOT_PLACED"
 
 
+@pytest.mark.parametrize(
+    ("snippet", "pieces"),
+    [
+        ("# ... existing code ...\ndef f():\n# ... rest of file ...\n", ["<keep>", "\ndef f():", "<keep>"]),
+        ("def f():\n    return 'new'\n", ["def f():\n    return 'new'\n"]),
+        ("def f():\n    return 'new'", ["def f():\n    return 'new'\n"]),
+        ("import a\n# ...\n    pass", ["import a", "<keep>", "\n    pass\n"]),
+        ("import b\n# ...\n# ... existing code ...\n    pass\n", ["import b", "<keep>", "\n    pass\n"]),
+        ("import b\n\n# ... existing code ...\n\nx = 1\n", ["import b\n", "<keep>", "\n\nx = 1\n"]),
+    ],
+)
 def test_embedded_prompt_to_the_token(
-    formats: Formats, tokenizer: TextTokenizer, make_request: MakeRequest, render: Render
+    snippet: str,
+    pieces: list[str],
+    formats: Formats,
+    tokenizer: TextTokenizer,
+    make_request: MakeRequest,
+    render: Render,
 ) -> None:
-    request = make_request(
-        b"import a\n\ndef f():\n    return 'old'\n\ndef g():\n    pass\n",
-        pb.Edit(update_snippet="# ... existing code ...\ndef f():\n    return 'new'\n# ... rest of the file ...\n"),
-    )
+    data = b"import a\n\ndef f():\n    return 'old'\n\ndef g():\n    pass\n"
+    request = make_request(data, pb.Edit(update_snippet=snippet))
     prompt = render(formats[PromptFormatName.EMBEDDED], request)
-    file, edit, out, keep = map(tokenizer.control_id, ("<file>", "<edit>", "<out>", "<keep>"))
+    file, edit, out, keep, eos = map(tokenizer.control_id, ("<file>", "<edit>", "<out>", "<keep>", "<eos>"))
+    shown = [token for piece in pieces for token in ([keep] if piece == "<keep>" else tokenizer.encode_text(piece))]
     original = tokenizer.encode_text(request.file.text)
-    snippet = tokenizer.encode_text("def f():\n    return 'new'\n")
-    assert list(prompt.token_ids) == [file, *original, edit, keep, *snippet, keep, out]
-    assert prompt.token_ids[prompt.edit.start : prompt.edit.end] == (keep, *snippet, keep)
+    assert list(prompt.token_ids) == [eos, *[file] * 4, *original, *[edit] * 4, *shown, *[out] * 4]
+    assert list(prompt.token_ids[prompt.edit.start : prompt.edit.end]) == shown
 
 
 def test_embedded_renders_a_diff_as_a_snippet(
@@ -181,7 +195,7 @@ def test_embedded_renders_a_diff_as_a_snippet(
     request = make_request("".join(lines).encode(), pb.Edit(unified_diff=diff))
     prompt = render(formats[PromptFormatName.EMBEDDED], request)
     text = text_of(tokenizer, prompt.token_ids[prompt.edit.start : prompt.edit.end])
-    assert text == "<keep>line 12\nline 13\nline 14\nchanged\nline 16\nline 17\nline 18\n<keep>"
+    assert text == "<keep>\nline 12\nline 13\nline 14\nchanged\nline 16\nline 17\nline 18<keep>"
 
 
 def test_apply_formats_show_a_callers_snippet_as_it_was_sent(
