@@ -177,10 +177,33 @@ async def tiny_answer(engine: VllmEngine) -> tuple[list[int], Answer]:
     pytest.fail("the model ended none of its answers")
 
 
-async def test_sampled_output_repeats_with_its_seed(engine: VllmEngine) -> None:
+@pytest.mark.parametrize("drafting", [False, True])
+async def test_sampled_output_repeats_with_its_seed(engine: VllmEngine, drafting: bool) -> None:
     prompt = make_prompt(4)
-    first, second = [await ask(engine, prompt, plan(prompt), temperature=0.8, seed=7) for _ in range(2)]
-    assert first.tokens == second.tokens
+    # Words of the vocabulary are copied from the prompt now and then, so some drafts are accepted.
+    draft = plan(prompt) if drafting else None
+    first, second = [await ask(engine, prompt, draft, temperature=0.8, seed=7) for _ in range(2)]
+    other = await ask(engine, prompt, draft, temperature=0.8, seed=8)
+    assert first.tokens == second.tokens != other.tokens
+
+
+async def test_nearly_greedy_sampling_accepts_the_greedy_tokens(engine: VllmEngine) -> None:
+    """At a temperature near 0 the greedy tokens have all the probability: a draft of them is accepted whole."""
+    prompt = make_prompt(4)
+    plain = await ask(engine, prompt)
+    drafted = await ask(engine, prompt, plan(plain.tokens), temperature=0.0001, seed=7)
+    assert drafted.tokens == plain.tokens
+    assert drafted.report.target_passes <= len(plain.tokens) / 32 + 3
+
+
+async def test_sampled_neighbours_change_nothing_for_greedy_requests(engine: VllmEngine) -> None:
+    prompts = [make_prompt(40 + i) for i in range(6)]
+    plain = [await ask(engine, prompt) for prompt in prompts]
+    answers = await asyncio.gather(
+        *(ask(engine, prompt, plan(answer.tokens)) for prompt, answer in zip(prompts, plain, strict=True)),
+        *(ask(engine, prompt, plan(prompt), temperature=1.0) for prompt in prompts),
+    )
+    assert [answer.tokens for answer in answers[: len(prompts)]] == [answer.tokens for answer in plain]
 
 
 async def test_closing_the_iterator_aborts_the_request(engine: VllmEngine) -> None:

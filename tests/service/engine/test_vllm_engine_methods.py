@@ -1,0 +1,64 @@
+"""An engine of its own: vLLM's n-gram drafting, and what is seen when the engine dies. Tiny model, started once."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from drafts.core.types import DraftRequest
+from service.config import DraftingConfig, EngineConfig, ModelConfig
+from service.engine.base import FinishReason, GenerateRequest, Output
+from service.engine.vllm import VllmEngine
+from service.errors import EngineUnavailable
+
+pytestmark = pytest.mark.engine
+
+
+async def collect(engine: VllmEngine, request: GenerateRequest) -> list[Output]:
+    return [output async for output in engine.generate(request)]
+
+
+async def test_ngram_method_reports_its_drafts_and_a_dead_engine_is_unavailable(tiny_model: Path) -> None:
+    others = {child.pid for child in multiprocessing.active_children()}
+    engine = VllmEngine(
+        ModelConfig(path=tiny_model, name="tiny"),
+        EngineConfig(kv_cache_gib=1, cpu_threads=1),
+        DraftingConfig(method="ngram", max_draft_tokens=8, ngram_min=1, ngram_max=2),
+    )
+    await engine.start()
+    try:
+        rng = random.Random(1)
+        prompt = [rng.randrange(8, 60) for _ in range(200)]
+        # The engine drafts by its own method: what the request would copy from is not asked.
+        outputs = await collect(engine, GenerateRequest("a", prompt, 100, draft=DraftRequest(predicted=prompt)))
+        report = outputs[-1].report
+        assert report is not None
+        stopped = outputs[-1].finish_reason is FinishReason.STOP
+        assert report.output_tokens == sum(len(output.token_ids) for output in outputs) + stopped
+        assert report.output_tokens == report.target_passes + report.accepted
+        assert report.drafted > 0
+        assert await engine.draft_stats() == {}
+
+        answer = engine.generate(GenerateRequest("b", prompt, 1500))
+        await anext(answer)
+        for child in multiprocessing.active_children():
+            if child.pid not in others:
+                child.kill()
+        with pytest.raises(EngineUnavailable):
+            await asyncio.wait_for(_drain(answer), 60)
+        with pytest.raises(EngineUnavailable):
+            await engine.check_health()
+        with pytest.raises(EngineUnavailable):
+            await collect(engine, GenerateRequest("c", prompt, 10))
+    finally:
+        await engine.close()
+
+
+async def _drain(answer: AsyncIterator[Output]) -> None:
+    async for _ in answer:
+        pass
