@@ -91,3 +91,18 @@ def definition_name(stripped: str) -> str | None:
     if name in _STATEMENT_WORDS or stripped.split(None, 1)[0] in _STATEMENT_WORDS:
         return None
     return name
+
+
+def base_name(name: str) -> str:
+    """The last part of a dotted or scoped name."""
+    return re.split(r"[.:]+", name)[-1]
+
+
+def definitions(lines: Lines) -> dict[str, list[int]]:
+    """The lines that define each name."""
+    found: dict[str, list[int]] = {}
+    for index, stripped in enumerate(lines.stripped):
+        name = definition_name(stripped)
+        if name is not None:
+            found.setdefault(name, []).append(index)
+    return found

@@ -56,8 +56,9 @@ _FULL = re.compile(
       | (?:the\s+|all\s+|any\s+|your\s+)*{_QUALIFIER}(?:\s+{_QUALIFIER})*(?:\s+[\w.()`'"-]+){{0,2}}?\s+{_THING}
             (?:\s+(?:and|&|/)\s+(?:other\s+)?(?:\w+\s+)?{_THING})?(?:\s+(?:in|of|from|for)\s+(?:the\s+)?[\w.()`'"-]+)?
             (?:\s+{_SAME})?
-      | {_PRESERVE}\s+(?:the\s+|all\s+|your\s+|everything\s+)*
-            (?:{_QUALIFIER}|everything|{_THING})(?:\s+(?:of\s+(?:the\s+|this\s+)?)?[\w.()`'"-]+){{0,4}}(?:\s+{_SAME})?
+      | {_PRESERVE}\s+(?:the\s+|all\s+|your\s+)*(?:{_QUALIFIER}|everything\s+else)
+            (?:\s+(?:of\s+(?:the\s+|this\s+)?)?[\w.()`'"-]+){{0,4}}(?:\s+{_SAME})?
+      | {_PRESERVE}\s+(?:the\s+|all\s+|your\s+)*(?:{_THING}|everything)\s+{_SAME}
       | (?:the\s+)?(?:{_THING}|everything(?:\s+else)?|all\s+else|nothing\s+else)\s+
             (?:is\s+|are\s+)?(?:unchanged|omitted|unmodified|untouched|(?:remains?|stays?)\s+(?:the\s+)?{_SAME}
               |(?:is|are)\s+(?:the\s+)?same|(?:as\s+before)|continues?(?:\s+here)?|elided|changes?|not\s+(?:shown|changed))
@@ -78,13 +79,16 @@ _REMOVAL_VERB = r"(?:removed?|deleted?|removing|deleting|drop(?:ped)?)"
 _REMOVAL = re.compile(
     rf"""^(?:
         {_REMOVAL_VERB}\b[\s:]*(?:(?:this|the|these|that|old|unused|following|above|below|entire|whole)\s+)*
-            (?P<after>`?[\w.:]+(?:\(\))?`?)?(?:\s+{_THING}|\s+definition)*(?:\s+(?:below|above|entirely|completely))?
+            (?:{_THING}\s+)*(?P<after>`?[\w.:]+(?:\(\))?`?)?(?:\s+{_THING}|\s+definition)*(?:\s+(?:below|above|entirely|completely))?
       | (?P<before>`?[\w.:]+(?:\(\))?`?)?(?:\s+{_THING})*(?:\s+(?:was|is|were|has\s+been|have\s+been))?
             \s+(?:removed|deleted)
     )[.!]?$""",
     re.VERBOSE | re.IGNORECASE,
 )
 _THING_ONLY = re.compile(rf"^{_THING}$", re.IGNORECASE)
+_NO_NAMES = frozenset({"this", "the", "it", "these", "that", "here", "definition", "code"})
+_POINTING = re.compile(r"\b(?:this|these|following|above|below|entire|whole)\b", re.IGNORECASE)
+_DONE = re.compile(r"\b(?:removed|deleted|dropped|removing|deleting)\b", re.IGNORECASE)
 _MAX_WORDS = 14
 
 
@@ -144,15 +148,28 @@ def read_marker(line: str) -> Marker | None:
     return None
 
 
-def removed_name(words: str) -> str | None:
-    """The identifier that a removal names ("foo" in "removed foo()"), or None."""
+@dataclass(frozen=True, slots=True)
+class RemovalWords:
+    """name: the identifier that a removal names ("foo" in "removed foo()"), or None.
+
+    plain: it can only be about the code at hand ("removed", "delete this method"); otherwise it may as well be an
+    ordinary comment ("delete old entries") and needs a name that the file defines.
+    """
+
+    name: str | None
+    plain: bool
+
+
+def read_removal(words: str) -> RemovalWords:
+    """What the words of a removal marker say."""
     match = _REMOVAL.match(words)
-    if match is None:
-        return None
-    name = (match["after"] or match["before"] or "").strip("`").removesuffix("()")
-    if not name or _THING_ONLY.match(name) or name.lower() in {"this", "the", "it", "these", "here", "definition"}:
-        return None
-    return name
+    name = None
+    if match is not None:
+        name = (match["after"] or match["before"] or "").strip("`").removesuffix("()") or None
+    if name is not None and (_THING_ONLY.match(name) or name.lower() in _NO_NAMES):
+        name = None
+    plain = bool(_POINTING.search(words) or (name is None and _DONE.search(words)) or len(words.split()) == 1)
+    return RemovalWords(name, plain)
 
 
 def _peel(text: str) -> tuple[str, int]:

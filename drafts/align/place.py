@@ -48,7 +48,7 @@ class Costs:
     similar: float = 0.2
     no_elision: float = 0.6
     implied: float = 2.4
-    unchanged: float = 3.0
+    unchanged: float = 1.2
     indent: float = 0.012
     blank: float = -0.025
 
@@ -61,12 +61,15 @@ class Segment:
     """Consecutive snippet lines [start, end) with no elision between them.
 
     open_before, open_after: an elision stands there, so lines of the original may be kept there for nothing.
+    may_be_unchanged: the segment only shows where the next one lies (a class head before "... existing code ..."), so
+    changing nothing costs nothing.
     """
 
     start: int
     end: int
     open_before: bool
     open_after: bool
+    may_be_unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +202,16 @@ class _Table:
             row = _Row(entry, never, never, never)
             for index in range(segment.start, segment.end):
                 row = self._advance(row, index, segment)
+            if segment.open_after:
+                # Lines before an elision are never deleted: they stay.
+                row = _Row(row.head, self.undeleted[-1], row.new, row.tail)
             self.finals.append(row)
-            outer = np.maximum(np.maximum(row.body, row.tail), row.head - np.float32(self.costs.unchanged))
+            outer = np.maximum(np.maximum(row.body, row.tail), row.head - self._unchanged_cost(segment))
         self.outer.append(outer)
         return self._trace(float(self._elide(outer, self.segments[-1].open_after)[self.size]))
+
+    def _unchanged_cost(self, segment: Segment) -> np.float32:
+        return np.float32(0.0 if segment.may_be_unchanged else self.costs.unchanged)
 
     def _elide(self, row: FloatArray, is_open: bool) -> FloatArray:
         """Skip lines that stay. Where no elision is written, skipping costs; where one is, not skipping does."""
@@ -282,19 +291,23 @@ class _Table:
             layer = _best_layer(
                 (final.tail[position], _Layer.TAIL),
                 (final.body[position], _Layer.BODY),
-                (final.head[position] - np.float32(self.costs.unchanged), _Layer.HEAD),
+                (final.head[position] - self._unchanged_cost(segment), _Layer.HEAD),
             )
             for index in range(segment.end - 1, segment.start - 1, -1):
-                position, matches[index], layer = self._step_back(index, position, layer)
+                deletes = index < segment.end - 1 or not segment.open_after
+                position, matches[index], layer = self._step_back(index, position, layer, deletes=deletes)
                 at[index] = position
             ends.append((position, high))
             position = self._kept_source(self.outer[number], position, segment.open_before)
         return Placement(matches, at, ends[::-1], score)
 
-    def _step_back(self, index: int, position: int, layer: _Layer) -> tuple[int, int, _Layer]:
-        """Undo one snippet line: (position before it, its match or -1, layer before it)."""
+    def _step_back(self, index: int, position: int, layer: _Layer, *, deletes: bool) -> tuple[int, int, _Layer]:
+        """Undo one snippet line: (position before it, its match or -1, layer before it).
+
+        deletes: a deletion may follow the line.
+        """
         row, found = self.rows[index], self.candidates[index]
-        if layer is _Layer.BODY:
+        if layer is _Layer.BODY and deletes:
             position, layer = self._deletion_source(index, position)
         last = position - 1
         if layer is _Layer.HEAD:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from drafts.align.indentation import block_end, continues_block
-from drafts.align.lines import TAB_WIDTH, Lines
+from drafts.align.indentation import base_name, block_end, continues_block, definition_name, definitions
+from drafts.align.lines import TAB_WIDTH, Lines, indent_width
 from drafts.align.locate import reindent, shift_of
-from drafts.align.markers import MarkerKind, read_marker, removed_name
+from drafts.align.markers import MarkerKind, RemovalWords, read_marker, read_removal
 from drafts.align.place import Segment
 from drafts.align.snippet import Elision, SnippetText, split_lines
 
@@ -29,15 +30,28 @@ class Removal:
     line: int | None = None
 
 
+class _Original:
+    """The original with the names that it defines, found when first asked for."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(definitions(self.lines))
+
+
 @dataclass(slots=True)
 class Draft:
-    """indents_after[i]: columns of the elision after segment i, None without one. blanks[i]: blank lines before
-    segment i that belong to no segment (a snippet without elisions only). elided: the snippet has elisions.
+    """known[i]: segment i is not a new definition, so it has a place of its own. indents_after[i]: columns of the
+    elision after segment i, None without one. blanks[i]: blank lines before segment i that belong to no segment (a
+    snippet without elisions only). elided: the snippet has elisions.
     """
 
     snippet: Lines
     segments: list[Segment] = field(default_factory=list)
     indents_after: list[int | None] = field(default_factory=list)
+    known: list[bool] = field(default_factory=list)
     blanks: list[int] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
     elided: bool = False
@@ -48,12 +62,13 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
     literal = frozenset(original.stripped)
     parts = split_lines(Lines.of(snippet_text), literal)
     elided = any(isinstance(part, Elision) for part in parts)
+    known = _Original(original)
     contents: list[str] = []
     draft = Draft(Lines((), True), elided=elided)
     for index, part in enumerate(parts):
         if not isinstance(part, SnippetText):
             continue
-        kept, removals = _take_removals(Lines.of(part.text).contents, literal)
+        kept, removals = _take_removals(known, Lines.of(part.text).contents)
         number, base = len(draft.segments), len(contents)
         draft.removals.extend(
             Removal(base + at, number, name, None if line is None else base + line) for at, name, line in removals
@@ -64,39 +79,55 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
         if elided:
             following = parts[index + 1] if index + 1 < len(parts) else None
             indent = len(following.indent.expandtabs(TAB_WIDTH)) if isinstance(following, Elision) else None
-            draft.segments.append(Segment(base, base + len(lines), index > 0, index + 1 < len(parts)))
+            opens = bool(removals) or (indent is not None and _opens(lines, indent))
+            draft.segments.append(Segment(base, base + len(lines), index > 0, index + 1 < len(parts), opens))
             draft.indents_after.append(indent)
             draft.blanks.append(0)
+            draft.known.append(True)
             contents.extend(lines)
         else:
-            _add_blocks(draft, contents, lines)
+            _add_blocks(known, draft, contents, lines)
     draft.snippet = Lines(tuple(contents), True)
     return draft
 
 
+def _opens(lines: Sequence[str], indent: int) -> bool:
+    """The last line opens a block that the elision after it stands for, or there is one line only."""
+    filled = [line for line in lines if line.strip()]
+    return len(filled) == 1 or indent_width(filled[-1]) < indent
+
+
 def _take_removals(
-    lines: Sequence[str], literal: frozenset[str]
+    original: _Original, lines: Sequence[str]
 ) -> tuple[list[str], list[tuple[int, str | None, int | None]]]:
     """The lines without removal comments, and for each: (line it stood before, name, line it ended or None)."""
     kept: list[str] = []
     removals: list[tuple[int, str | None, int | None]] = []
     for line in lines:
-        stripped = line.strip()
-        if stripped in literal:
-            kept.append(line)
-            continue
-        marker = read_marker(stripped)
-        if marker is not None and marker.kind is MarkerKind.REMOVAL:
-            removals.append((len(kept), removed_name(marker.words), None))
-            continue
-        trailing = _TRAILING_REMOVAL.match(line)
-        if trailing is not None and trailing["code"].strip() in literal:
-            marker = read_marker(trailing["comment"])
-            if marker is not None and marker.kind is MarkerKind.REMOVAL:
-                removals.append((len(kept), None, len(kept)))
-                line = trailing["code"]
-        kept.append(line)
+        text = line
+        if line.strip() not in original.lines.positions:
+            words = _removal(original, line)
+            if words is not None:
+                removals.append((len(kept), words.name, None))
+                continue
+            trailing = _TRAILING_REMOVAL.match(line)
+            if trailing is not None and trailing["code"].strip() in original.lines.positions:
+                words = _removal(original, trailing["comment"])
+                if words is not None:
+                    removals.append((len(kept), None, len(kept)))
+                    text = trailing["code"]
+        kept.append(text)
     return kept, removals
+
+
+def _removal(original: _Original, comment: str) -> RemovalWords | None:
+    marker = read_marker(comment)
+    if marker is None or marker.kind is not MarkerKind.REMOVAL:
+        return None
+    words = read_removal(marker.words)
+    if words.plain or (words.name is not None and base_name(words.name) in original.names):
+        return words
+    return None
 
 
 def _fit_indentation(original: Lines, lines: Sequence[str]) -> list[str]:
@@ -118,7 +149,7 @@ def _fit_indentation(original: Lines, lines: Sequence[str]) -> list[str]:
     return [reindent(line, shift) for line in lines]
 
 
-def _add_blocks(draft: Draft, contents: list[str], lines: Sequence[str]) -> None:
+def _add_blocks(original: _Original, draft: Draft, contents: list[str], lines: Sequence[str]) -> None:
     """Cut text without elisions where a new block begins at its lowest indentation after a blank line."""
     text = Lines(tuple(lines), True)
     lowest = min(indent for indent in text.indents if indent is not None)
@@ -134,13 +165,23 @@ def _add_blocks(draft: Draft, contents: list[str], lines: Sequence[str]) -> None
         if start is not None and begins:
             base = len(contents)
             contents.extend(lines[start : index - pending])
-            draft.segments.append(Segment(base, len(contents), True, True))
+            draft.segments.append(Segment(base, len(contents), True, True, may_be_unchanged=True))
             draft.indents_after.append(None)
             draft.blanks.append(blanks)
+            draft.known.append(not _is_new(original, lines[start : index - pending], lowest))
             start = None
         if start is None:
             start, blanks = index, pending
         pending = 0
+
+
+def _is_new(original: _Original, block: Sequence[str], lowest: int) -> bool:
+    """The block defines a name that the original does not."""
+    for line in block:
+        name = definition_name(line.strip()) if indent_width(line) == lowest else None
+        if name is not None:
+            return name not in original.names
+    return False
 
 
 def head_line(snippet: Lines, segment: Segment, matches: Sequence[int]) -> int | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from drafts.align.build import Change, build_plan, keep_all
 from drafts.align.confidence import segment_confidences
-from drafts.align.indentation import block_end, definition_name
+from drafts.align.indentation import base_name, block_end, definition_name
 from drafts.align.lines import Lines, matching_blocks
 from drafts.align.place import Placement, place
 from drafts.align.plan import Plan
@@ -31,9 +30,7 @@ def plan_update(original_text: str, snippet_text: str, language: str | None = No
             return whole
     if not draft.segments:
         return _only_removals(original_text, original, draft)
-    wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
-    similar = similar_lines(original, draft.snippet, wanted)
-    placement = place(original, draft.snippet, draft.segments, similar)
+    placement = _place(original, draft)
     placed = [
         any(placement.matches[i] >= 0 and draft.snippet.stripped[i] for i in range(segment.start, segment.end))
         for segment in draft.segments
@@ -50,6 +47,19 @@ def plan_update(original_text: str, snippet_text: str, language: str | None = No
         items, done = _apply_removal(original, draft, placement, ends, items, removal)
         sure *= 0.9 if done else 0.5
     return build_plan(original, _changes(original, items, covered), sure)
+
+
+def _place(original: Lines, draft: Draft) -> Placement:
+    """Place the segments that are not new definitions; those get an empty range, to be settled by `_ends`."""
+    known = [segment for segment, is_known in zip(draft.segments, draft.known, strict=True) if is_known]
+    count = len(draft.snippet)
+    if not known:
+        return Placement([-1] * count, [0] * count, [(0, 0)] * len(draft.segments), 0.0)
+    wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
+    placement = place(original, draft.snippet, known, similar_lines(original, draft.snippet, wanted))
+    found = iter(placement.ends)
+    ends = [next(found) if is_known else (0, 0) for is_known in draft.known]
+    return Placement(placement.matches, placement.at, ends, placement.score)
 
 
 def _new_file(original: Lines, draft: Draft, snippet_text: str) -> Plan:
@@ -249,8 +259,7 @@ def _remove_named(
 
 
 def _defines(original: Lines, index: int, name: str) -> bool:
-    wanted = re.split(r"[.:]+", name)[-1]
-    return definition_name(original.stripped[index]) == wanted
+    return definition_name(original.stripped[index]) == base_name(name)
 
 
 def _with_blanks(original: Lines, start: int, end: int) -> int:
