@@ -8,7 +8,7 @@ from drafts.align.build import Change, build_plan, keep_all
 from drafts.align.errors import EditParseError
 from drafts.align.hunks import apply_hunk, hunk_between, old_lines
 from drafts.align.lines import Lines
-from drafts.align.locate import locate
+from drafts.align.locate import find_all, locate
 from drafts.align.plan import Plan, SearchReplace, SearchReplaceBlock
 
 _SEARCH = re.compile(r"^<{5,9}\s*SEARCH>?\s*$")
@@ -93,11 +93,14 @@ def _apply(
     search, replace = Lines.of(block.search), Lines.of(block.replace)
     if not any(search.stripped):
         if len(current):
-            return None
+            at = find_all(current, search.contents) if len(search) else []
+            if len(at) != 1:
+                return None
+            return at[0], at[0] + len(search), [(line, -1) for line in replace.contents], 0.7
         return 0, 0, [(line, -1) for line in replace.contents], 1.0
     hunk = hunk_between(search.contents, replace.contents)
     old = old_lines(hunk)
-    found = locate(current, old, 0, last)
+    found = locate(current, old, after=last)
     if found is None or not found.exact:
         within = _apply_within_lines(current, block)
         if within is not None:

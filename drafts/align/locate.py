@@ -24,13 +24,22 @@ class Located:
     exact: bool
 
 
-def locate(text: Lines, block: Sequence[str], low: int = 0, hint: int | None = None) -> Located | None:
-    """The best place of `block` at or after line `low`, the nearest to `hint` (default: the first). None: not found."""
+def locate(
+    text: Lines, block: Sequence[str], low: int = 0, hint: int | None = None, *, after: int = 0
+) -> Located | None:
+    """The best place of `block` at or after line `low`; None: not found.
+
+    Of several equal places it is the one nearest to `hint`, which is trusted when it is one of them; without a hint the
+    first at or after line `after`, or else the first.
+    """
     if not block:
         return None
     for found, base in ((_exact(text, block, low), 1.0), (_loose(text, block, low), 0.85)):
         if found:
-            start = found[0] if hint is None else min(found, key=lambda at: (abs(at - hint), at))
+            if hint is None:
+                start = next((at for at in found if at >= after), found[0])
+            else:
+                start = min(found, key=lambda at: (abs(at - hint), at))
             confidence = base if len(found) == 1 or start == hint else base * 0.6
             matches = tuple(range(start, start + len(block)))
             return Located(start, start + len(block), matches, confidence, base == 1.0)

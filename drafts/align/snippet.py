@@ -93,6 +93,8 @@ def snippet_from_plan(
     predicted = plan.predicted.encode("utf-8", "surrogatepass")
     lines = Lines.of(plan.predicted)
     wanted = _wanted_lines(plan, predicted, lines, context_lines)
+    found = read_marker(marker)
+    words = marker if found is None else found.words
     parts: list[SnippetPart] = []
     position = index = 0
     while index < len(lines):
@@ -106,7 +108,7 @@ def snippet_from_plan(
             near = lines.contents[until] if until < len(lines) else lines.contents[max(index - 1, 0)]
             indent = near[: len(near) - len(near.lstrip())] if near.strip() else ""
             size = byte_length(indent) + byte_length(marker) + 1
-            parts.append(Elision(Span(position, position + size), marker, indent))
+            parts.append(Elision(Span(position, position + size), words, indent))
         position = parts[-1].span.end
         index = until
     return parts

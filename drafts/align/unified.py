@@ -13,7 +13,7 @@ from drafts.align.locate import Located, locate
 from drafts.align.plan import Plan
 
 _HEADER = re.compile(r"^@@+\s*-(\d+)(?:,(\d+))?\s+\+(\d+)(?:,(\d+))?\s*@@")
-_BARE_HEADER = re.compile(r"^@@(?:\s.*)?$")
+_BARE_HEADER = re.compile(r"^@@(?:\s+[^-\s].*)?\s*$")
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})")
 
 
@@ -138,7 +138,7 @@ def plan_diff(original_text: str, diff_text: str) -> Plan:
     changes: list[Change] = []
     confidence = 1.0
     low = drift = placed = 0
-    final_newline: bool | None = None
+    final_newline: bool | None = None if len(original) else True
     for hunk in hunks:
         hint = None if hunk.start is None else hunk.start + drift
         found = _place(original, hunk, low, hint)

@@ -1,0 +1,158 @@
+"""What holds for every plan, whatever the file and the edit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from drafts.align import (
+    Edit,
+    Instruction,
+    Plan,
+    RegionKind,
+    SearchReplace,
+    SearchReplaceBlock,
+    UnifiedDiff,
+    UpdateSnippet,
+    plan_edit,
+    split_snippet,
+)
+from evals.example_edits import ExampleEdit, load_examples
+from evals.forms import search_replace, unified_diff, update_snippet
+
+LINE = st.sampled_from(
+    ["", "", "a", "b", "  a", "  b", "}", "{", "def f():", "  return 1", "é = '…'", "x  ", "\t", "\r", "...", "# ..."]
+)
+FILE = st.builds(
+    lambda lines, newline: "\n".join(lines) + ("\n" if newline else ""), st.lists(LINE, max_size=25), st.booleans()
+)
+SNIPPET_LINE = LINE | st.sampled_from(
+    [
+        "# ... existing code ...",
+        "// rest unchanged",
+        "# removed",
+        "# delete f()",
+        "def g():",
+        "new",
+        "```",
+        "@@ -1 +1 @@",
+    ]
+)
+SNIPPET = st.lists(SNIPPET_LINE, max_size=20).map("\n".join)
+DIFF = st.lists(st.builds(lambda op, line: op + line, st.sampled_from([" ", "+", "-"]), LINE), min_size=1).map(
+    lambda lines: "@@ -2,3 +2,3 @@\n" + "\n".join(lines) + "\n"
+)
+BLOCKS = st.lists(st.builds(SearchReplaceBlock, SNIPPET, SNIPPET), max_size=3).map(lambda b: SearchReplace(tuple(b)))
+EDIT = st.one_of(
+    st.builds(UpdateSnippet, SNIPPET | st.text()),
+    st.builds(UnifiedDiff, DIFF | SNIPPET | st.text()),
+    BLOCKS,
+    st.builds(Instruction, st.text()),
+)
+
+
+def check_plan(original: str, plan: Plan) -> None:
+    """The regions tile both texts, and what they say about the bytes is true."""
+    old, new = original.encode(), plan.predicted.encode()
+    assert 0.0 <= plan.confidence <= 1.0
+    at_old = at_new = 0
+    for region in plan.regions:
+        assert (region.original.start, region.predicted.start) == (at_old, at_new)
+        at_old, at_new = region.original.end, region.predicted.end
+        assert 0.0 <= region.confidence <= 1.0
+        before = old[region.original.start : region.original.end]
+        after = new[region.predicted.start : region.predicted.end]
+        assert before or after
+        if region.kind is RegionKind.KEPT:
+            assert before == after
+        elif region.kind is RegionKind.INSERTED:
+            assert not before
+        elif region.kind is RegionKind.DELETED:
+            assert not after
+        else:
+            assert before
+    assert (at_old, at_new) == (len(old), len(new))
+
+
+@given(FILE | st.text(), EDIT)
+@example("a\nb", UpdateSnippet("# ...\nb\n"))
+@example("\n", UpdateSnippet("\n"))
+@settings(max_examples=400, deadline=None)
+def test_any_plan_tiles_and_nothing_raises(original: str, edit: Edit) -> None:
+    check_plan(original, plan_edit(original, edit))
+
+
+@given(SNIPPET | st.text(), FILE | st.text())
+@settings(max_examples=200, deadline=None)
+def test_snippet_parts_are_ordered_and_byte_exact(snippet: str, original: str) -> None:
+    data = snippet.encode()
+    at = 0
+    for part in split_snippet(snippet, original):
+        assert part.span.start >= at
+        at = part.span.end
+        text = data[part.span.start : part.span.end].decode()
+        if hasattr(part, "text"):
+            assert text == part.text
+        else:
+            assert text.strip()
+    assert at <= len(data)
+
+
+@given(FILE, FILE)
+@settings(max_examples=200, deadline=None)
+def test_a_diff_made_from_two_files_turns_one_into_the_other(before: str, after: str) -> None:
+    diff = unified_diff(before, after)
+    if diff is not None:
+        assert plan_edit(before, UnifiedDiff(diff)).predicted == after
+
+
+@given(FILE, FILE)
+@settings(max_examples=200, deadline=None)
+def test_blocks_made_from_two_files_turn_one_into_the_other(before: str, after: str) -> None:
+    edit = search_replace(before, after)
+    # The form cannot say that the final newline changes: a plan keeps the original's.
+    if edit is not None and before.endswith("\n") == after.endswith("\n") and after:
+        assert plan_edit(before, edit).predicted == after
+
+
+@given(st.lists(st.integers(0, 9999), min_size=12, max_size=60, unique=True), st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_snippet_with_unique_context_is_placed_exactly(numbers: list[int], data: st.DataObject) -> None:
+    lines = [f"statement number {n}" for n in numbers]
+    at = data.draw(st.integers(0, len(lines)))
+    removed = data.draw(st.integers(0, min(4, len(lines) - at)))
+    added = data.draw(st.lists(st.integers(10_000, 99_999), min_size=0 if removed else 1, max_size=4, unique=True))
+    changed = lines[:at] + [f"statement number {n}" for n in added] + lines[at + removed :]
+    before, after = "\n".join(lines) + "\n", "\n".join(changed) + "\n"
+    snippet = update_snippet(before, after, "python", 3, data.draw(st.integers(0, 20)))
+    assert snippet is not None
+    plan = plan_edit(before, UpdateSnippet(snippet))
+    assert plan.predicted == after
+    check_plan(before, plan)
+
+
+@pytest.mark.parametrize("case", load_examples(), ids=lambda case: case.name)
+def test_example_edits(case: ExampleEdit) -> None:
+    plan = plan_edit(case.original, case.edit, case.language)
+    assert plan.predicted == case.expected
+    assert plan.confidence > 0.8
+    check_plan(case.original, plan)
+
+
+@pytest.mark.parametrize("case", load_examples(), ids=lambda case: case.name)
+def test_every_form_of_the_example_edits(case: ExampleEdit) -> None:
+    diff = unified_diff(case.original, case.expected, case.path)
+    blocks = search_replace(case.original, case.expected)
+    snippet = update_snippet(case.original, case.expected, case.language, 3, 0)
+    assert diff is not None
+    assert blocks is not None
+    assert snippet is not None
+    for edit in (UnifiedDiff(diff), blocks, UpdateSnippet(snippet), UpdateSnippet(case.expected)):
+        assert plan_edit(case.original, edit, case.language).predicted == case.expected
+
+
+def test_instruction_keeps_the_original_without_confidence() -> None:
+    plan = plan_edit("a\n", Instruction("rename a to b"))
+    assert (plan.predicted, plan.confidence) == ("a\n", 0.0)
+    assert [region.kind for region in plan.regions] == [RegionKind.KEPT]
