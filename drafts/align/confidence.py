@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 
 from drafts.align.lines import Lines
 from drafts.align.locate import find_all
-from drafts.align.place import Placement, Segment
+from drafts.align.place import Placement
 from drafts.align.segments import Draft
 
-# Measured on real edits rendered with 3 and 1 lines of context: the share of segments placed right, by how many
-# places the context before and the context after a change could have.
-_BOTH_UNIQUE = 0.99
-_ONE_UNIQUE = 0.96
-_NONE_UNIQUE = 0.75
-_NO_CONTEXT = 0.6
-_RESEMBLANCE = 0.4
+
+class _Context(enum.IntEnum):
+    """What stands at one end of a segment."""
+
+    NONE = 0
+    REPEATED = 1
+    """Lines that the original has in several places."""
+    UNIQUE = 2
+
+
+# The share of segments that are placed right, by the context at their two ends (the poorer first). Measured on real
+# edits rendered with 3 lines of context and with 1.
+_RIGHT = {
+    (_Context.UNIQUE, _Context.UNIQUE): 0.99,
+    (_Context.REPEATED, _Context.UNIQUE): 0.96,
+    (_Context.REPEATED, _Context.REPEATED): 0.75,
+    (_Context.NONE, _Context.UNIQUE): 0.75,
+    (_Context.NONE, _Context.REPEATED): 0.5,
+    (_Context.NONE, _Context.NONE): 0.4,
+}
 _UNPLACED = 0.2
 
 
@@ -33,26 +47,32 @@ def _without_place(draft: Draft, number: int) -> float:
     return 0.6 if at_end else _UNPLACED
 
 
-def _confidence(original: Lines, draft: Draft, placement: Placement, number: int) -> float:
+def context_kinds(original: Lines, draft: Draft, placement: Placement, number: int) -> tuple[_Context, _Context]:
+    """The context before and after the change of a placed segment."""
     segment = draft.segments[number]
-    head = _run(original, draft.snippet, placement, segment, range(segment.start, segment.end))
-    tail = _run(original, draft.snippet, placement, segment, range(segment.end - 1, segment.start - 1, -1))[::-1]
-    places = [_places(original, draft.snippet, run) for run in (head, tail) if run]
-    if not placement.ends[number][0] and not segment.open_before:
-        places.append(1)
-    if placement.ends[number][1] == len(original) and not segment.open_after:
-        places.append(1)
-    unique = sum(1 for count in places if count == 1)
-    if unique >= 2 or (unique and len(head) == segment.end - segment.start):
-        return _BOTH_UNIQUE
-    if not places:
-        return _RESEMBLANCE
-    if unique == 1:
-        return _ONE_UNIQUE if len(places) == 2 else _NO_CONTEXT + 0.2
-    return _NONE_UNIQUE if len(places) == 2 else _NO_CONTEXT
+    low, high = placement.ends[number]
+    head = _run(original, draft.snippet, placement, range(segment.start, segment.end))
+    tail = _run(original, draft.snippet, placement, range(segment.end - 1, segment.start - 1, -1))[::-1]
+    before = _kind(original, draft.snippet, head, at_end=not low and not segment.open_before)
+    after = _kind(original, draft.snippet, tail, at_end=high == len(original) and not segment.open_after)
+    return before, after
 
 
-def _run(original: Lines, snippet: Lines, placement: Placement, segment: Segment, order: range) -> list[int]:
+def _confidence(original: Lines, draft: Draft, placement: Placement, number: int) -> float:
+    before, after = context_kinds(original, draft, placement, number)
+    return _RIGHT[min(before, after), max(before, after)]
+
+
+def _kind(original: Lines, snippet: Lines, run: Sequence[int], *, at_end: bool) -> _Context:
+    if at_end:
+        return _Context.UNIQUE
+    if not run:
+        return _Context.NONE
+    places = find_all(original, [snippet.contents[index] for index in run])
+    return _Context.UNIQUE if len(places) == 1 else _Context.REPEATED
+
+
+def _run(original: Lines, snippet: Lines, placement: Placement, order: range) -> list[int]:
     """The segment's context at one end: lines that equal consecutive lines of the original."""
     run: list[int] = []
     step = order.step
@@ -64,7 +84,3 @@ def _run(original: Lines, snippet: Lines, placement: Placement, segment: Segment
             break
         run.append(index)
     return run
-
-
-def _places(original: Lines, snippet: Lines, run: Sequence[int]) -> int:
-    return len(find_all(original, [snippet.contents[index] for index in run]))

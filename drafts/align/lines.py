@@ -63,7 +63,7 @@ class Lines:
     @cached_property
     def offsets(self) -> list[int]:
         """Byte offset of the start of each line, and of the end of the text."""
-        sizes = [byte_length(line) + 1 for line in self.contents]
+        sizes = [(len(line) if line.isascii() else byte_length(line)) + 1 for line in self.contents]
         if sizes and not self.final_newline:
             sizes[-1] -= 1
         return [0, *itertools.accumulate(sizes)]
@@ -76,10 +76,10 @@ class Lines:
             found.setdefault(line, []).append(index)
         return {line: np.array(indices, dtype=np.intp) for line, indices in found.items()}
 
-    @cached_property
-    def weights(self) -> dict[str, float]:
+    def weight(self, stripped: str) -> float:
         """How much it says that a stripped line matches: about 1 for a unique line, little for a common brace."""
-        return {line: _weight(line, count) for line, count in Counter(self.stripped).items()}
+        found = self.positions.get(stripped)
+        return 0.0 if found is None else _weight(stripped, len(found))
 
 
 def _weight(line: str, count: int) -> float:

@@ -113,7 +113,7 @@ def _by_most_lines(text: Lines, block: Sequence[str], low: int) -> Located | Non
     share = len(matched) / len(filled)
     if share < 0.6 or end - start > 2 * len(block) + 4:
         return None
-    told = sum(window.weights.get(lines.stripped[index], 0.0) for index in matched)
+    told = sum(window.weight(lines.stripped[index]) for index in matched)
     if told < 0.5:
         return None
     matches = tuple(match + low if match >= 0 else -1 for match in placement.matches)

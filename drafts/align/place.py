@@ -183,6 +183,7 @@ class _Table:
         start, each = costs.delete_blank
         self.deletions.append(_Deletion(np.float32(start), np.float32(each) * steps, any_text))
         self.indents = _neighbour_indents(original)
+        self.exact: dict[str, npt.NDArray[np.bool_]] = {}
         self.by_indent: dict[int, FloatArray] = {}
         self.candidates: list[_Candidates] = []
         # Before each snippet line; after each, the body before deletions were tried; and each segment's end.
@@ -230,8 +231,11 @@ class _Table:
             positions = np.array([position for position, _ in pairs], dtype=np.intp)
             scores = np.array([self.costs.similar * alike for _, alike in pairs], dtype=np.float32)
             return _Candidates(positions, np.full_like(scores, _NEVER), scores, np.zeros(len(positions), dtype=bool))
-        weight = self.original.weights[stripped]
-        exact = np.fromiter((self.original.contents[j] == text for j in where), dtype=bool, count=len(where))
+        weight = self.original.weight(stripped)
+        exact = self.exact.get(text)
+        if exact is None:
+            exact = np.fromiter((self.original.contents[j] == text for j in where), dtype=bool, count=len(where))
+            self.exact[text] = exact
         factor = np.where(exact, 1.0, self.costs.loose)
         at_edge = index in (segment.start, segment.end - 1)
         edge = self.costs.edge if at_edge else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from drafts.align.build import Change, build_plan, keep_all
 from drafts.align.confidence import segment_confidences
@@ -13,7 +13,7 @@ from drafts.align.plan import Plan
 from drafts.align.segments import Draft, Removal, block_within, head_line, read_draft
 from drafts.align.similar import similar_lines
 
-_UNPLACED = 0.2
+_SURE = 0.98
 
 
 def plan_update(original_text: str, snippet_text: str, language: str | None = None) -> Plan:
@@ -30,14 +30,9 @@ def plan_update(original_text: str, snippet_text: str, language: str | None = No
             return whole
     if not draft.segments:
         return _only_removals(original_text, original, draft)
-    placement = _place(original, draft)
-    placed = [
-        any(placement.matches[i] >= 0 and draft.snippet.stripped[i] for i in range(segment.start, segment.end))
-        for segment in draft.segments
-    ]
+    placement, placed, confidences = _place(original, draft)
     if not any(placed) and not _has_open_end(draft):
         return keep_all(original_text)
-    confidences = segment_confidences(original, draft, placement, placed)
     ends = _ends(original, draft, placement, placed, confidences)
     items, covered = _items(original, draft, placement, ends, placed, confidences)
     sure = 1.0
@@ -49,17 +44,35 @@ def plan_update(original_text: str, snippet_text: str, language: str | None = No
     return build_plan(original, _changes(original, items, covered), sure)
 
 
-def _place(original: Lines, draft: Draft) -> Placement:
-    """Place the segments that are not new definitions; those get an empty range, to be settled by `_ends`."""
+def _place(original: Lines, draft: Draft) -> tuple[Placement, list[bool], list[float]]:
+    """Place the segments; those that are new definitions get an empty range, to be settled by `_ends`.
+
+    Returns also which segments found a place and how sure each is. Resemblance of changed lines is consulted only where
+    equal lines leave doubt: it costs more than the placing.
+    """
+    result = _place_by(original, draft, {})
+    if min(result[2]) < _SURE:
+        wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
+        similar = similar_lines(original, draft.snippet, wanted)
+        if any(similar.values()):
+            result = _place_by(original, draft, similar)
+    return result
+
+
+def _place_by(
+    original: Lines, draft: Draft, similar: Mapping[int, Sequence[tuple[int, float]]]
+) -> tuple[Placement, list[bool], list[float]]:
+    snippet = draft.snippet
     known = [segment for segment, is_known in zip(draft.segments, draft.known, strict=True) if is_known]
-    count = len(draft.snippet)
-    if not known:
-        return Placement([-1] * count, [0] * count, [(0, 0)] * len(draft.segments), 0.0)
-    wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
-    placement = place(original, draft.snippet, known, similar_lines(original, draft.snippet, wanted))
-    found = iter(placement.ends)
-    ends = [next(found) if is_known else (0, 0) for is_known in draft.known]
-    return Placement(placement.matches, placement.at, ends, placement.score)
+    found = place(original, snippet, known, similar) if known else Placement([-1] * len(snippet), [], [], 0.0)
+    next_end = iter(found.ends)
+    ends = [next(next_end) if is_known else (0, 0) for is_known in draft.known]
+    placement = Placement(found.matches, found.at, ends, found.score)
+    placed = [
+        any(placement.matches[i] >= 0 and snippet.stripped[i] for i in range(segment.start, segment.end))
+        for segment in draft.segments
+    ]
+    return placement, placed, segment_confidences(original, draft, placement, placed)
 
 
 def _new_file(original: Lines, draft: Draft, snippet_text: str) -> Plan:
