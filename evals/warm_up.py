@@ -5,7 +5,7 @@ from __future__ import annotations
 from drafts.align.plan import UpdateSnippet
 from evals.example_edits import ExampleEdit
 
-_SIZES = (4, 12, 30)
+_SIZES = (3, 8, 16)
 
 
 def warm_up_edits() -> tuple[ExampleEdit, ...]:
