@@ -326,9 +326,12 @@ def ensure_expansion() -> bool:
 class Worker(PlatformWorker):
     """The platform's own worker, which also binds the proposer to its model runner and answers for it."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        ensure_expansion()
+
     def load_model(self, *args: Any, **kwargs: Any) -> None:
         super().load_model(*args, **kwargs)
-        ensure_expansion()
         proposer = self._copy_proposer()
         if proposer is not None:
             proposer.bind(self.model_runner)

@@ -109,9 +109,8 @@ class VllmEngine:
         arguments: dict[str, Any] = {}
         if model.max_model_len is not None:
             arguments["max_model_len"] = model.max_model_len
-        if self._method != "none":
-            arguments["worker_cls"] = _WORKER
         if self._method == "copy":
+            arguments["worker_cls"] = _WORKER
             arguments["speculative_config"] = {
                 "method": "custom_class",
                 "model": _PROPOSER,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
+from tokenizers import Tokenizer
 
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 from service.config import DraftingConfig, EngineConfig, ModelConfig
@@ -155,36 +156,51 @@ async def test_stop_token_inside_a_drafted_block(engine: VllmEngine, place: int)
         assert cut.reason is FinishReason.STOP
 
 
-async def test_end_of_text_inside_a_drafted_block(engine: VllmEngine, tiny_answer: tuple[list[int], Answer]) -> None:
-    prompt, plain = tiny_answer
-    assert engine.end_token is not None
-    # The plan goes on after the end: the target must stop all the same.
-    drafted = await ask(engine, prompt, plan([*plain.tokens, engine.end_token, *make_prompt(5)]), max_tokens=1000)
-    assert (drafted.tokens, drafted.reason) == (plain.tokens, FinishReason.STOP)
-    ended = await ask(engine, prompt, plan(plain.tokens, end_token=engine.end_token), max_tokens=1000)
-    assert (ended.tokens, ended.reason) == (plain.tokens, FinishReason.STOP)
-    assert ended.report.target_passes <= drafted.report.target_passes
-
-
 @pytest.fixture(scope="session")
-async def tiny_answer(engine: VllmEngine) -> tuple[list[int], Answer]:
+async def ended(engine: VllmEngine, engine_model: ModelConfig) -> tuple[list[int], Answer]:
     """A prompt whose answer the model itself ends, and not at once."""
-    for seed in range(40):
-        prompt = make_prompt(seed, 80)
-        answer = await ask(engine, prompt, max_tokens=400)
+    for prompt in ending_prompts(engine_model):
+        answer = await ask(engine, prompt, max_tokens=200)
         if answer.reason is FinishReason.STOP and len(answer.tokens) > 10:
             return prompt, answer
     pytest.fail("the model ended none of its answers")
 
 
+def ending_prompts(model: ModelConfig) -> Iterator[list[int]]:
+    """Small files with a small edit, in the embedded model's own format; random tokens for a model without it."""
+    tokenizer = Tokenizer.from_file(str(model.path / "tokenizer.json"))
+    vocabulary = tokenizer.get_vocab()
+    marks = [vocabulary[mark] for mark in ("<file>", "<edit>", "<out>") if mark in vocabulary]
+    for index in range(20):
+        if len(marks) < 3:
+            yield make_prompt(index, 80)
+            continue
+        lines = [f"def task_{name}(value):\n    return value + {index}\n" for name in ("first", "second", "third")]
+        file, edit = (tokenizer.encode(text, add_special_tokens=False).ids for text in ("\n".join(lines), lines[1]))
+        yield [marks[0], *file, marks[1], *edit, marks[2]]
+
+
+async def test_end_of_text_inside_a_drafted_block(engine: VllmEngine, ended: tuple[list[int], Answer]) -> None:
+    prompt, plain = ended
+    assert engine.end_token is not None
+    # The plan goes on after the end: the target must stop all the same.
+    drafted = await ask(engine, prompt, plan([*plain.tokens, engine.end_token, *make_prompt(5)]), max_tokens=1000)
+    assert (drafted.tokens, drafted.reason) == (plain.tokens, FinishReason.STOP)
+    saved = await ask(engine, prompt, plan(plain.tokens, end_token=engine.end_token), max_tokens=1000)
+    assert (saved.tokens, saved.reason) == (plain.tokens, FinishReason.STOP)
+    assert saved.report.target_passes <= len(plain.tokens) / 32 + 3
+
+
 @pytest.mark.parametrize("drafting", [False, True])
 async def test_sampled_output_repeats_with_its_seed(engine: VllmEngine, drafting: bool) -> None:
     prompt = make_prompt(4)
-    # Words of the vocabulary are copied from the prompt now and then, so some drafts are accepted.
-    draft = plan(prompt) if drafting else None
-    first, second = [await ask(engine, prompt, draft, temperature=0.8, seed=7) for _ in range(2)]
-    other = await ask(engine, prompt, draft, temperature=0.8, seed=8)
+    plain = await ask(engine, prompt)
+    draft = plan(plain.tokens) if drafting else None
+    # As hot as vLLM allows, so that no model repeats itself by chance.
+    first, second = [await ask(engine, prompt, draft, temperature=2.0, seed=7) for _ in range(2)]
+    other = await ask(engine, prompt, draft, temperature=2.0, seed=8)
     assert first.tokens == second.tokens != other.tokens
+    assert (first.report.drafted > 0) is drafting
 
 
 async def test_nearly_greedy_sampling_accepts_the_greedy_tokens(engine: VllmEngine) -> None:
