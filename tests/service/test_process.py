@@ -15,7 +15,9 @@ from service.client import AppliedEdit, Client, EditCall, TextChunk, UpdateSnipp
 from service.errors import Unavailable
 
 BEFORE = "".join(f"value_{i} = {i}\n" for i in range(30))
-CALL = EditCall(path="a.py", content=BEFORE, edit=UpdateSnippet("value_0 = 'new'\nvalue_1 = 1\n# ... existing code ...\n"))
+CALL = EditCall(
+    path="a.py", content=BEFORE, edit=UpdateSnippet("value_0 = 'new'\nvalue_1 = 1\n# ... existing code ...\n")
+)
 AFTER = BEFORE.replace("value_0 = 0", "value_0 = 'new'").encode()
 
 
