@@ -109,13 +109,21 @@ def search_replace(before: str, after: str, context_lines: int = 1) -> SearchRep
             low, high = max(0, start - context), min(len(current), start + removed + context)
             search = "".join(current[low:high])
             whole = low == 0 and high == len(current)
-            if whole or (search.strip() and "".join(current).count(search) == 1):
+            if whole or (search.strip() and _occurrences("".join(current) + "\n", search) == 1):
                 break
             context += 1
         replaced = current[low:start] + added + current[start + removed : high]
         blocks.append(SearchReplaceBlock(search=search, replace="".join(replaced)))
         current[low:high] = replaced
     return SearchReplace(tuple(blocks))
+
+
+def _occurrences(text: str, part: str) -> int:
+    """How often a part occurs, overlapping ones counted."""
+    count, at = 0, text.find(part)
+    while at >= 0:
+        count, at = count + 1, text.find(part, at + 1)
+    return count
 
 
 def _lines(text: str) -> list[str]:

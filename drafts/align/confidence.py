@@ -25,7 +25,7 @@ class _Context(enum.IntEnum):
 _RIGHT = {
     (_Context.UNIQUE, _Context.UNIQUE): 0.99,
     (_Context.REPEATED, _Context.UNIQUE): 0.96,
-    (_Context.REPEATED, _Context.REPEATED): 0.75,
+    (_Context.REPEATED, _Context.REPEATED): 0.6,
     (_Context.NONE, _Context.UNIQUE): 0.75,
     (_Context.NONE, _Context.REPEATED): 0.5,
     (_Context.NONE, _Context.NONE): 0.4,
@@ -36,15 +36,18 @@ _UNPLACED = 0.2
 def segment_confidences(original: Lines, draft: Draft, placement: Placement, placed: Sequence[bool]) -> list[float]:
     """For each segment, about the probability that its place is right."""
     return [
-        _confidence(original, draft, placement, number) if is_placed else _without_place(draft, number)
+        _confidence(original, draft, placement, number) if is_placed else _without_place(draft, placed, number)
         for number, is_placed in enumerate(placed)
     ]
 
 
-def _without_place(draft: Draft, number: int) -> float:
+def _without_place(draft: Draft, placed: Sequence[bool], number: int) -> float:
     segment = draft.segments[number]
     at_end = draft.elided and (not segment.open_before or not segment.open_after)
-    return 0.6 if at_end else _UNPLACED
+    if at_end:
+        return 0.6
+    # New code after a known place goes to the end of that block: a fair guess.
+    return 0.5 if number and placed[number - 1] else _UNPLACED
 
 
 def context_kinds(original: Lines, draft: Draft, placement: Placement, number: int) -> tuple[_Context, _Context]:

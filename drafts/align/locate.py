@@ -88,6 +88,8 @@ def _loose(text: Lines, block: Sequence[str], low: int) -> list[int]:
 
 def _find_all(lines: Sequence[str], block: Sequence[str], low: int) -> list[int]:
     """Every start at or after `low` where `lines` has `block`, found by substring search."""
+    if len(lines) - low < len(block):
+        return []
     haystack = "\n" + "\n".join(lines[low:]) + "\n"
     needle = "\n" + "\n".join(block) + "\n"
     found: list[int] = []

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from drafts.align.lines import Lines
+from drafts.align.lines import Lines, matching_blocks
 
 FloatArray = npt.NDArray[np.float32]
 IndexArray = npt.NDArray[np.intp]
@@ -74,15 +74,13 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """matches[i]: the original line that snippet line i stands for, or -1. at[i]: the lines before it that are used up.
+    """matches[i]: the original line that snippet line i stands for, or -1.
 
     ends: for each segment, the original's lines [low, high) it covers.
     """
 
     matches: list[int]
-    at: list[int]
     ends: list[tuple[int, int]]
-    score: float
 
 
 def place(
@@ -92,8 +90,30 @@ def place(
     similar: Mapping[int, Sequence[tuple[int, float]]] | None = None,
     costs: Costs | None = None,
 ) -> Placement:
-    """The best placement. similar: for some snippet lines, original lines they may replace, and how alike (0 to 1)."""
+    """The best placement. similar: for some snippet lines, original lines they may replace, and how alike (about 1)."""
+    if len(original) * len(snippet) > _LARGE:
+        return _by_shared_lines(original, snippet, segments)
     return _Table(original, snippet, segments, similar or {}, costs or DEFAULT_COSTS).solve()
+
+
+# Cells of the table, about 40 bytes each.
+_LARGE = 6_000_000
+
+
+def _by_shared_lines(original: Lines, snippet: Lines, segments: Sequence[Segment]) -> Placement:
+    """A placement of large snippets in large files, in about linear time: by the lines that both have, in order."""
+    matches = [-1] * len(snippet)
+    for old, new, size in matching_blocks(original.contents, snippet.contents):
+        matches[new : new + size] = range(old, old + size)
+    ends: list[tuple[int, int]] = []
+    position = 0
+    for segment in segments:
+        _slide(original, snippet, matches, segment)
+        found = [match for match in matches[segment.start : segment.end] if match >= 0]
+        low = found[0] if found else position
+        position = found[-1] + 1 if found else position
+        ends.append((low, position))
+    return Placement(matches, ends)
 
 
 class _Layer(enum.IntEnum):
@@ -112,6 +132,20 @@ class _Row:
     body: FloatArray
     new: FloatArray
     tail: FloatArray
+
+
+def _slide(original: Lines, snippet: Lines, matches: list[int], segment: Segment) -> None:
+    """Move common lines at a segment's ends, matched across an elision, to where the rest of the segment is."""
+    if segment.open_before:
+        for index in range(segment.end - 2, segment.start - 1, -1):
+            wanted = matches[index + 1] - 1
+            if matches[index] < wanted and original.contents[wanted] == snippet.contents[index]:
+                matches[index] = wanted
+    if segment.open_after:
+        for index in range(segment.start + 1, segment.end):
+            wanted = matches[index - 1] + 1
+            if 0 < wanted < matches[index] and original.contents[wanted] == snippet.contents[index]:
+                matches[index] = wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +219,10 @@ class _Table:
         self.indents = _neighbour_indents(original)
         self.exact: dict[str, npt.NDArray[np.bool_]] = {}
         self.by_indent: dict[int, FloatArray] = {}
-        self.candidates: list[_Candidates] = []
+        self.candidates: dict[int, _Candidates] = {}
         # Before each snippet line; after each, the body before deletions were tried; and each segment's end.
-        self.rows: list[_Row] = []
-        self.undeleted: list[FloatArray] = []
+        self.rows: dict[int, _Row] = {}
+        self.undeleted: dict[int, FloatArray] = {}
         self.finals: list[_Row] = []
         # Before each elision: one before each segment, one at the end.
         self.outer: list[FloatArray] = []
@@ -205,11 +239,11 @@ class _Table:
                 row = self._advance(row, index, segment)
             if segment.open_after:
                 # Lines before an elision are never deleted: they stay.
-                row = _Row(row.head, self.undeleted[-1], row.new, row.tail)
+                row = _Row(row.head, self.undeleted[segment.end - 1], row.new, row.tail)
             self.finals.append(row)
             outer = np.maximum(np.maximum(row.body, row.tail), row.head - self._unchanged_cost(segment))
         self.outer.append(outer)
-        return self._trace(float(self._elide(outer, self.segments[-1].open_after)[self.size]))
+        return self._trace()
 
     def _unchanged_cost(self, segment: Segment) -> np.float32:
         return np.float32(0.0 if segment.may_be_unchanged else self.costs.unchanged)
@@ -241,7 +275,7 @@ class _Table:
         edge = self.costs.edge if at_edge else 0.0
         if not stripped and not at_edge:
             weight = self.costs.blank
-        body = weight * self.costs.body if stripped else 0.0
+        body = weight * self.costs.body if stripped else self.costs.blank
         return _Candidates(
             where, (factor * (weight + edge)).astype(np.float32), (factor * body).astype(np.float32), exact
         )
@@ -250,8 +284,8 @@ class _Table:
         """The states after one more snippet line."""
         each = np.float32(self.costs.insert[1])
         found = self._find_candidates(index, segment)
-        self.rows.append(row)
-        self.candidates.append(found)
+        self.rows[index] = row
+        self.candidates[index] = found
         inserting = np.maximum(np.maximum(row.head, row.body) + self._open_insertion(index), row.new) - each
         body = inserting.copy()
         head, tail = np.full_like(body, _NEVER), np.full_like(body, _NEVER)
@@ -263,7 +297,7 @@ class _Table:
             tail[where + 1] = np.maximum(row.body[where], row.tail[where]) + found.context
             same = where[exact]
             head[same + 1] = row.head[same] + found.context[exact]
-        self.undeleted.append(body)
+        self.undeleted[index] = body
         reach = np.maximum(head, body)
         best = body.copy()
         for deletion in self.deletions:
@@ -284,9 +318,9 @@ class _Table:
             self.by_indent[key] = found
         return found
 
-    def _trace(self, score: float) -> Placement:
+    def _trace(self) -> Placement:
         count = len(self.snippet)
-        matches, at = [-1] * count, [0] * count
+        matches = [-1] * count
         ends: list[tuple[int, int]] = []
         position = self._kept_source(self.outer[-1], self.size, self.segments[-1].open_after)
         for number in range(len(self.segments) - 1, -1, -1):
@@ -300,10 +334,9 @@ class _Table:
             for index in range(segment.end - 1, segment.start - 1, -1):
                 deletes = index < segment.end - 1 or not segment.open_after
                 position, matches[index], layer = self._step_back(index, position, layer, deletes=deletes)
-                at[index] = position
             ends.append((position, high))
             position = self._kept_source(self.outer[number], position, segment.open_before)
-        return Placement(matches, at, ends[::-1], score)
+        return Placement(matches, ends[::-1])
 
     def _step_back(self, index: int, position: int, layer: _Layer, *, deletes: bool) -> tuple[int, int, _Layer]:
         """Undo one snippet line: (position before it, its match or -1, layer before it).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from drafts.align.indentation import base_name, block_end, continues_block, definition_name, definitions
@@ -88,7 +88,21 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
         else:
             _add_blocks(known, draft, contents, lines)
     draft.snippet = Lines(tuple(contents), True)
+    if _is_excerpt(original, draft):
+        draft.segments[0] = replace(draft.segments[0], open_before=True)
+        draft.segments[-1] = replace(draft.segments[-1], open_after=True)
     return draft
+
+
+def _is_excerpt(original: Lines, draft: Draft) -> bool:
+    """Elisions only inside: a definition, say, with part of its body left out. What lies around it stays."""
+    if not draft.elided or not draft.segments:
+        return False
+    if draft.segments[0].open_before or draft.segments[-1].open_after:
+        return False
+    old = [line for line in original.stripped if line]
+    new = [line for line in draft.snippet.stripped if line]
+    return bool(old) and new[0] in original.positions and new[0] != old[0] and new[-1] != old[-1]
 
 
 def _opens(lines: Sequence[str], indent: int) -> bool:

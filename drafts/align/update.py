@@ -14,6 +14,8 @@ from drafts.align.segments import Draft, Removal, block_within, head_line, read_
 from drafts.align.similar import similar_lines
 
 _SURE = 0.98
+# Without elisions a definition comes whole: where the original has that name is where it goes.
+_WHOLE_DEFINITION = 5.0
 
 
 def plan_update(original_text: str, snippet_text: str, language: str | None = None) -> Plan:
@@ -53,7 +55,8 @@ def _place(original: Lines, draft: Draft) -> tuple[Placement, list[bool], list[f
     result = _place_by(original, draft, {})
     if min(result[2]) < _SURE:
         wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
-        similar = similar_lines(original, draft.snippet, wanted)
+        same_name = 1.0 if draft.elided else _WHOLE_DEFINITION
+        similar = similar_lines(original, draft.snippet, wanted, same_name=same_name)
         if any(similar.values()):
             result = _place_by(original, draft, similar)
     return result
@@ -64,10 +67,10 @@ def _place_by(
 ) -> tuple[Placement, list[bool], list[float]]:
     snippet = draft.snippet
     known = [segment for segment, is_known in zip(draft.segments, draft.known, strict=True) if is_known]
-    found = place(original, snippet, known, similar) if known else Placement([-1] * len(snippet), [], [], 0.0)
+    found = place(original, snippet, known, similar) if known else Placement([-1] * len(snippet), [])
     next_end = iter(found.ends)
     ends = [next(next_end) if is_known else (0, 0) for is_known in draft.known]
-    placement = Placement(found.matches, found.at, ends, found.score)
+    placement = Placement(found.matches, ends)
     placed = [
         any(placement.matches[i] >= 0 and snippet.stripped[i] for i in range(segment.start, segment.end))
         for segment in draft.segments
@@ -151,17 +154,58 @@ def _ends(
             before = next((ends[k][1] for k in range(number - 1, -1, -1) if placed[k]), None)
             if not segment.open_before and number == 0:
                 at = 0
-            elif not segment.open_after or (before is None and limit == len(original)):
-                at = limit if number + 1 < count and any(placed[number + 1 :]) else len(original)
+            elif before is not None and draft.elided:
+                at = _end_of_level(original, draft, number, before, limit)
             else:
-                at = limit if draft.elided or before is None else before
+                at = before if before is not None else limit
             ends[number] = (at, at)
+            continue
+        if high == len(original) and not segment.open_after:
+            kept_from = _kept_tail(original, draft, placement, number)
+            if kept_from < high:
+                ends[number] = (low, kept_from)
+                confidences[number] *= 0.6
             continue
         extended = min(_block_limit(original, draft, placement, number), limit)
         if extended > high:
             ends[number] = (low, extended)
             confidences[number] *= 0.85
     return ends
+
+
+def _end_of_level(original: Lines, draft: Draft, number: int, start: int, limit: int) -> int:
+    """Where, from `start` on, the lines end that are indented at least as deep as the segment."""
+    segment = draft.segments[number]
+    depths = [draft.snippet.indents[index] for index in range(segment.start, segment.end)]
+    lowest = min((depth for depth in depths if depth is not None), default=0)
+    return min(_level_end(original, start, lowest), limit)
+
+
+def _level_end(original: Lines, start: int, depth: int) -> int:
+    """Just after the last of the lines from `start` on that are indented at least `depth`.
+
+    The file's end when all are.
+    """
+    end = start
+    for index in range(start, len(original)):
+        indent = original.indents[index]
+        if indent is None:
+            continue
+        if indent < depth:
+            return end
+        end = index + 1
+    return len(original)
+
+
+def _kept_tail(original: Lines, draft: Draft, placement: Placement, number: int) -> int:
+    """Where the file's end that the last segment may not delete begins: what lies outside the block it is in."""
+    segment, snippet = draft.segments[number], draft.snippet
+    filled = [index for index in range(segment.start, segment.end) if snippet.stripped[index]]
+    last = max((index for index in filled if placement.matches[index] >= 0), default=None)
+    trailing = [snippet.indents[index] or 0 for index in filled if last is None or index > last]
+    if last is None or not trailing:
+        return len(original)
+    return _level_end(original, placement.matches[last] + 1, min(trailing))
 
 
 def _block_limit(original: Lines, draft: Draft, placement: Placement, number: int) -> int:

@@ -350,3 +350,44 @@ def test_confidence_tells_unique_context_from_repeated_context() -> None:
     assert sure.confidence > 0.95
     assert unsure.confidence < 0.8
     assert min(region.confidence for region in unsure.regions) < min(region.confidence for region in sure.regions)
+
+
+def test_a_class_with_an_elision_inside_leaves_the_rest_of_the_file() -> None:
+    result = applied(
+        PYTHON,
+        """\
+        class Store:
+            # ... existing methods ...
+
+            def size(self):
+                return len(self.items)
+        """,
+    )
+    assert result == PYTHON.replace(
+        "        self.items.clear()\n",
+        "        self.items.clear()\n\n    def size(self):\n        return len(self.items)\n",
+    )
+
+
+def test_a_missing_last_marker_does_not_delete_what_follows_the_block() -> None:
+    result = applied(
+        PYTHON,
+        """\
+        # ... existing code ...
+            def get(self, key):
+                return self.items[key]
+        """,
+    )
+    assert result == PYTHON.replace("self.items.get(key)", "self.items[key]")
+
+
+def test_a_changed_signature_without_markers() -> None:
+    result = applied(
+        GO,
+        """\
+        func second(n int) int {
+        \treturn n
+        }
+        """,
+    )
+    assert result == GO.replace("func second() int {\n\tb := 2\n\treturn b\n", "func second(n int) int {\n\treturn n\n")
