@@ -1,16 +1,22 @@
 """Trains the embedded model's tokenizer: byte-level BPE of 4,096 entries, cut so that lines and indentation stay whole.
 
 4,096 is the number of codewords of the Golay code that the circuit gives to tokens (see `circuit.py`).
+`python -m service.embedded.training.tokenizer --corpus corpus.jsonl.gz --out DIR`
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
+import itertools
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from service.embedded.training.sources import read_corpus
+
 VOCABULARY = 4096
+CHARACTERS_PER_LANGUAGE = 1_200_000
 FILE, EDIT, OUT, KEEP, END = SPECIALS = ("<file>", "<edit>", "<out>", "<keep>", "<eos>")
 
 # A newline with the indentation after it; an optional space plus letters; single digits; an optional space plus
@@ -51,3 +57,22 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
         clean_up_tokenization_spaces=False,
     )
     fast.save_pretrained(folder)
+
+
+def sample(files: dict[str, list[str]]) -> Iterator[str]:
+    """Equal shares of every language, in the corpus's order."""
+    for texts in files.values():
+        lengths = itertools.accumulate(map(len, texts))
+        yield from (text for text, total in zip(texts, lengths, strict=True) if total <= CHARACTERS_PER_LANGUAGE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1])
+    options = parser.parse_args()
+    save_tokenizer(train_tokenizer(sample(read_corpus(options.corpus))), options.out)
+
+
+if __name__ == "__main__":
+    main()

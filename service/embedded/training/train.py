@@ -7,10 +7,8 @@ in half precision, `config.json` and `training.json`. Runs on CPU or GPU; determ
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from transformers import OPTForCausalLM
 from service.embedded.training.circuit import CircuitBuilder
 from service.embedded.training.edits import EditSampler
 from service.embedded.training.prompt import Sample, encode_edit, special_ids
+from service.embedded.training.sources import read_corpus
 
 # Layers 0 and 1, the embeddings and the position table compute exact hashes: nothing to learn there.
 FROZEN = ("embed_tokens", "embed_positions", "project_in", "layers.0.", "layers.1.")
@@ -42,16 +41,6 @@ class Recipe:
     seed: int = 0
     weight_decay: float = 0.0
     average: float = 0.99
-
-
-def read_corpus(path: Path) -> dict[str, list[str]]:
-    """Texts by language, from JSON lines of {"language", "text", ...}."""
-    files: dict[str, list[str]] = defaultdict(list)
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            record = json.loads(line)
-            files[record["language"]].append(record["text"])
-    return files
 
 
 def batches(sampler: EditSampler, tokenizer: Tokenizer, recipe: Recipe) -> Iterator[list[Sample]]:
