@@ -225,7 +225,7 @@ class CircuitBuilder:
     def _head(self, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Views of (q weight, k weight, q bias, v weight, out weight) of one head, cleared.
 
-        q and k weights are [128, 512], out is [512, 128]. q is scaled by sqrt(128) by `_place_heads`.
+        q and k weights are [128, 512], out is [512, 128]. Attention divides scores by sqrt(128).
         """
         attention = self.decoder.layers[layer].self_attn
         rows = slice(head * HEAD, (head + 1) * HEAD)
@@ -252,7 +252,7 @@ class CircuitBuilder:
     @staticmethod
     def _carry(v: Tensor, out: Tensor, start: int, source: slice, target: slice, matrix: Tensor | None = None) -> int:
         """Copies residual dims `source` of the attended token into `target`, through value dims from `start`."""
-        width = source.stop - source.start
+        width: int = source.stop - source.start
         v[start : start + width, source] = torch.eye(width)
         out[target, start : start + width] += torch.eye(width) if matrix is None else matrix
         return start + width
@@ -301,7 +301,7 @@ class CircuitBuilder:
         first, second = self._permutation(), self._permutation()
         for head, offset in enumerate((4, 8, 12)):
             v, out = self._offset_head(1, head, offset)
-            query, key, gaps = (
+            query, key, gap = (
                 (SLOTS.hash4_query, SLOTS.hash4_key, SLOTS.gaps4_key)
                 if offset == 4
                 else (SLOTS.hash8_query, SLOTS.hash8_key, SLOTS.gaps8_key)
@@ -309,8 +309,8 @@ class CircuitBuilder:
             matrix = {4: None, 8: first, 12: second}[offset]
             start = self._carry(v, out, 0, SLOTS.hash_query, query, matrix)
             start = self._carry(v, out, start, SLOTS.hash_key, key, matrix)
-            self._carry(v, out, start, SLOTS.gaps_key, gaps)
-        q, k, q_bias, v, out = self._head(1, 3)
+            self._carry(v, out, start, SLOTS.gaps_key, gap)
+        _, k, q_bias, v, out = self._head(1, 3)
         q_bias[0] = math.sqrt(HEAD)
         k[0, SLOTS.is_file], k[0, SLOTS.is_edit], k[0, SLOTS.is_out] = 20.0, 40.0, 60.0
         start = self._carry(v, out, 0, SLOTS.is_file, SLOTS.in_original)
@@ -390,7 +390,7 @@ class CircuitBuilder:
         for unit, (bias, slope) in enumerate(((0.0, WILD_FAR), (-1.0, -WILD_FAR))):
             self._unit(fc1, fc2, unit, dict.fromkeys((*gaps, SLOTS.gaps16_key.start), 1.0), bias)
             fc2.weight[SLOTS.wild_far, unit] = slope
-        # Is this token what the original's match said one token ago? Then a snippet only quotes here, and tells nothing.
+        # Is this token what the original's match said one token ago? Then a snippet only quotes here.
         # The score is the offset head's plus AGREEMENT for equal words (a third of it at most for unequal ones),
         # against the start token, which stands between the two.
         v, out = self._offset_head(3, 3, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
@@ -41,7 +41,7 @@ class SyntheticEdit:
 class EditSampler:
     """Draws edits from source files, grouped by language (each language is equally likely)."""
 
-    def __init__(self, files: dict[str, Sequence[str]], seed: int) -> None:
+    def __init__(self, files: Mapping[str, Sequence[str]], seed: int) -> None:
         self._files = {language: [t for t in texts if t.strip()] for language, texts in files.items() if texts}
         self._languages = sorted(self._files)
         self._random = random.Random(seed)

@@ -23,7 +23,9 @@ class Sample:
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    return SpecialIds(*(tokenizer.token_to_id(name) for name in (FILE, EDIT, OUT, KEEP, END)))
+    """Raises KeyError when the tokenizer lacks one."""
+    vocabulary = tokenizer.get_vocab(with_added_tokens=True)
+    return SpecialIds(*(vocabulary[name] for name in (FILE, EDIT, OUT, KEEP, END)))
 
 
 def encode_edit(tokenizer: Tokenizer, edit: SyntheticEdit) -> Sample:

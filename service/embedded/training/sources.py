@@ -88,12 +88,10 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
             for name in archive.namelist():
                 yield name, archive.read(name)
         return
+    data = path.read_bytes()
     if path.suffix == ".deb":
         data = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], check=True, capture_output=True).stdout
-        opened = tarfile.open(fileobj=io.BytesIO(data))
-    else:
-        opened = tarfile.open(path)
-    with opened as archive:
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None
             if content is not None:

@@ -91,7 +91,7 @@ def train(recipe: Recipe, corpus: Path, tokenizer_path: Path, out: Path, resume:
         model = CircuitBuilder(special_ids(tokenizer), recipe.seed).build()
     else:
         model = OPTForCausalLM.from_pretrained(resume, dtype=torch.float32)
-    model = model.to(device)
+    torch.nn.Module.to(model, device)
     for name, parameter in model.named_parameters():
         parameter.requires_grad = not any(part in name for part in FROZEN)
     learned = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
@@ -136,9 +136,7 @@ def train(recipe: Recipe, corpus: Path, tokenizer_path: Path, out: Path, resume:
     save(model, average, out, recipe, step, seen)
 
 
-def save(
-    model: OPTForCausalLM, average: dict[str, Tensor], out: Path, recipe: Recipe, step: int, seen: int
-) -> None:
+def save(model: OPTForCausalLM, average: dict[str, Tensor], out: Path, recipe: Recipe, step: int, seen: int) -> None:
     """Writes the averaged weights in half precision."""
     live = {name: parameter.detach().clone() for name, parameter in model.named_parameters() if name in average}
     with torch.no_grad():
