@@ -1,6 +1,6 @@
 """The ways of decoding that the benchmark compares, by name. Pure.
 
-copy              redraft's own drafter
+copy              redraft's own drafter, with the service's own maximum of draft tokens; copy-K with K at most
 plain             no drafting
 ngram-K           vLLM's own n-gram drafting with K draft tokens
 NAME-compiled     the same, with the model compiled instead of run eagerly
@@ -17,7 +17,8 @@ Method = Literal["copy", "ngram", "none"]
 
 DEFAULT_CONFIGURATIONS = ("copy", "plain", "plain-compiled", "ngram-5", "ngram-16", "ngram-64")
 
-_NAME = re.compile(r"(?:(?P<method>copy|plain)|ngram-(?P<k>[1-9]\d{0,2}))(?P<compiled>-compiled)?")
+_NAME = re.compile(r"(?:(?P<method>copy|plain)|(?P<limited>copy|ngram)-(?P<k>[1-9]\d{0,2}))(?P<compiled>-compiled)?")
+_METHODS: dict[str, Method] = {"copy": "copy", "ngram": "ngram", "plain": "none"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ def parse(name: str) -> Configuration:
     """The configuration of a name. Raises ValueError for a name that none has."""
     match = _NAME.fullmatch(name)
     if match is None:
-        raise ValueError(f"no configuration is called {name!r}: use copy, plain or ngram-K, with or without -compiled")
-    compiled = match["compiled"] is not None
-    if match["k"] is not None:
-        return Configuration(name, "ngram", compiled, int(match["k"]))
-    return Configuration(name, "copy" if match["method"] == "copy" else "none", compiled)
+        raise ValueError(
+            f"no configuration is called {name!r}: use copy, copy-K, plain or ngram-K, with or without -compiled"
+        )
+    k = int(match["k"]) if match["k"] is not None else None
+    return Configuration(name, _METHODS[match["method"] or match["limited"]], match["compiled"] is not None, k)
 
 
 def balanced_order(names: Sequence[str], repeats: int) -> Iterator[tuple[int, str]]:

@@ -13,6 +13,7 @@ from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, balanced
         ("copy", Configuration("copy", "copy")),
         ("plain", Configuration("plain", "none")),
         ("plain-compiled", Configuration("plain-compiled", "none", compiled=True)),
+        ("copy-256", Configuration("copy-256", "copy", max_draft_tokens=256)),
         ("ngram-16", Configuration("ngram-16", "ngram", max_draft_tokens=16)),
         ("ngram-5-compiled", Configuration("ngram-5-compiled", "ngram", compiled=True, max_draft_tokens=5)),
     ],
