@@ -9,21 +9,19 @@ import enum
 import re
 from dataclasses import dataclass
 
-_COMMENT = re.compile(
-    r"""^\s*(?:
-        \{/\*+(?P<jsx>.*?)\*+/\}
-      | /\*+(?P<block>.*?)\*+/
-      | <!--+(?P<html>.*?)--+>
-      | <%\#(?P<erb>.*?)%>
-      | \{\#(?P<jinja>.*?)\#\}
-      | \{-(?P<haskell>.*?)-\}
-      | \(\*+(?P<ml>.*?)\*+\)
-      | \"\"\"(?P<doc>.*?)\"\"\"
-      | '''(?P<doc2>.*?)'''
-      | (?:\#+|//+!?|--+|;+|%+|(?:REM|rem)\b|')(?P<line>.*)
-    )\s*$""",
-    re.VERBOSE,
+# How whole-line comments open and close, and the sign that may be repeated at both ends ("/*** x ***/").
+_BLOCKS = (
+    ("{/*", "*/}", "*"),
+    ("/*", "*/", "*"),
+    ("<!--", "-->", "-"),
+    ("<%#", "%>", ""),
+    ("{#", "#}", ""),
+    ("{-", "-}", ""),
+    ("(*", "*)", "*"),
+    ('"""', '"""', ""),
+    ("'''", "'''", ""),
 )
+_LINE = re.compile(r"(?:#+|//+!?|--+|;+|%+|(?:REM|rem)\b|')(.*)")
 _OPENERS = {"/*": "*/", "/**": "*/", "{/*": "*/}", "<!--": "-->", '"""': '"""', "'''": "'''", "(*": "*)", "{-": "-}"}
 _DOTS = r"(?:\.{2,}|…)"
 _LEADING = re.compile(rf"^{_DOTS}\s*")
@@ -90,6 +88,8 @@ _NO_NAMES = frozenset({"this", "the", "it", "these", "that", "here", "definition
 _POINTING = re.compile(r"\b(?:this|these|following|above|below|entire|whole)\b", re.IGNORECASE)
 _DONE = re.compile(r"\b(?:removed|deleted|dropped|removing|deleting)\b", re.IGNORECASE)
 _MAX_WORDS = 14
+# Characters. What is longer is a banner, data or prose, and the wordings below would be slow on it.
+_MAX_LENGTH = 200
 
 
 class MarkerKind(enum.Enum):
@@ -112,10 +112,13 @@ class Marker:
 
 def comment_text(line: str) -> str | None:
     """The text inside a line that is one whole comment, or None."""
-    match = _COMMENT.match(line)
-    if match is None:
-        return None
-    return next(group for group in match.groups() if group is not None).strip()
+    text = line.strip()
+    for opener, closer, repeated in _BLOCKS:
+        size = len(opener) + len(closer)
+        if len(text) >= size and text.startswith(opener) and text.endswith(closer):
+            return text[len(opener) : -len(closer)].strip(repeated).strip()
+    match = _LINE.fullmatch(text)
+    return None if match is None else match[1].strip()
 
 
 def block_comment_closer(line: str) -> str | None:
@@ -125,11 +128,11 @@ def block_comment_closer(line: str) -> str | None:
 
 def read_marker(line: str) -> Marker | None:
     """What the wording of one line says; None for ordinary text."""
+    if len(line.strip()) > _MAX_LENGTH:
+        return None
     inner = comment_text(line)
     commented = inner is not None
     text = line.strip() if inner is None else inner
-    if len(text) > 200:
-        return None
     words, dots = _peel(text)
     if not words:
         return Marker(MarkerKind.ELISION, "", commented, True) if dots else None

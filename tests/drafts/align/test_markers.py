@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drafts.align.markers import MarkerKind, read_marker, read_removal
+from drafts.align.markers import MarkerKind, comment_text, read_marker, read_removal
 
 ELISIONS = """\
 # ... existing code ...
@@ -141,3 +141,37 @@ def test_no_removal(line: str) -> None:
 
 def test_a_long_line_is_text() -> None:
     assert read_marker("# ... " + "existing " * 100 + "...") is None
+
+
+@pytest.mark.parametrize(
+    "banner", ["/" + "*" * 100_000, "<!" + "-" * 100_000, "(" + "*" * 100_000, "{/" + "*" * 100_000]
+)
+def test_a_banner_takes_no_time(banner: str) -> None:
+    """A pattern that tries every split of the banner would not come back."""
+    assert read_marker(banner) is None
+    assert comment_text(banner) is None
+    assert comment_text("/" + "*" * 100_000 + " existing code " + "*" * 100_000 + "/") == "existing code"
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("/**/", ""),
+        ("/*** a ***/", "a"),
+        ("/*/", None),
+        ("<!---->", ""),
+        ("<!--->", None),
+        ("<!--- a --->", "a"),
+        ("(*)", None),
+        ("{/*a*/}", "a"),
+        ("{# a #}", "a"),
+        ("'''a'''", "a"),
+        ("//! a", "a"),
+        ("### a ###", "a ###"),
+        ("a # b", None),
+        ("REMARK", None),
+        ("REM a", "a"),
+    ],
+)
+def test_comment_text(line: str, text: str | None) -> None:
+    assert comment_text(f"  {line}\t") == text
