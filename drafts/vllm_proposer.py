@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -180,8 +181,14 @@ class CopyProposer:
         """A bug in a drafter costs its request the speed-up and nothing else."""
         try:
             yield
-        except Exception:
-            logger.exception("drafting failed for request %s: it goes on without draft tokens", row.name)
+        except Exception as error:  # noqa: BLE001  # logged without its message, which logger.exception would print
+            # Type and place only: an exception's message may hold tokens, which are the caller's text.
+            logger.error(
+                "drafting failed for request %s: it goes on without draft tokens: %s at %s",
+                row.name,
+                type(error).__name__,
+                " < ".join(f"{f.filename}:{f.lineno}" for f in reversed(traceback.extract_tb(error.__traceback__))),
+            )
             self._failures += 1
             row.drafter = NoneDrafter()
 

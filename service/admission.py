@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from service.errors import Unavailable
 
@@ -14,7 +15,8 @@ class Admission:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._in_flight = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._cancelled: set[asyncio.Task[Any]] = set()
         self._closed: Unavailable | None = Unavailable(
             "the service is starting: try again in a few seconds", reason="STARTING", retry_seconds=5.0
         )
@@ -23,17 +25,20 @@ class Admission:
 
     @property
     def in_flight(self) -> int:
-        return self._in_flight
+        return len(self._tasks)
 
     def open(self) -> None:
         self._closed = None
 
     def drain(self) -> None:
         """Refuses new requests; those in flight go on."""
-        self._closed = Unavailable(
-            "the service is shutting down: send the request to another instance, or here again later",
-            reason="DRAINING",
-        )
+        self._closed = _draining()
+
+    def cancel(self) -> None:
+        """Ends the requests in flight with the reason DRAINING. They end soon; `idle` tells when."""
+        for task in self._tasks - self._cancelled:
+            self._cancelled.add(task)
+            task.cancel()
 
     async def idle(self) -> None:
         """Returns when no request is in flight."""
@@ -41,18 +46,36 @@ class Admission:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Raises Unavailable with the reason STARTING, DRAINING or QUEUE_FULL."""
+        """One request, in the task that serves it.
+
+        Raises Unavailable with the reason STARTING, DRAINING (also in the midst of the request) or QUEUE_FULL.
+        """
         if self._closed is not None:
             raise Unavailable(
                 self._closed.message, reason=self._closed.reason, retry_seconds=self._closed.retry_seconds
             )
-        if self._in_flight >= self._limit:
+        if len(self._tasks) >= self._limit:
             raise Unavailable("the queue is full: try again after the delay in RetryInfo", reason="QUEUE_FULL")
-        self._in_flight += 1
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a request is admitted in the task that serves it")
+        self._tasks.add(task)
         self._idle.clear()
         try:
             yield
+        except asyncio.CancelledError:
+            if task not in self._cancelled:
+                raise
+            task.uncancel()
+            raise _draining() from None
         finally:
-            self._in_flight -= 1
-            if self._in_flight == 0:
+            self._cancelled.discard(task)
+            self._tasks.discard(task)
+            if not self._tasks:
                 self._idle.set()
+
+
+def _draining() -> Unavailable:
+    return Unavailable(
+        "the service is shutting down: send the request to another instance, or here again later", reason="DRAINING"
+    )

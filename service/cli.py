@@ -1,7 +1,8 @@
 """The `redraft` command: `serve`, `apply`, and whatever other packages register under `redraft.commands`.
 
-Exit status: 0 done; 1 the edit was not applied; 2 bad usage, configuration or request; 3 no service, or no answer in
-time; 70 a bug.
+Exit status: 0 done; 1 the edit was not applied; 2 bad usage, configuration or request; 3 no service, no answer in
+time, or, for `serve`, no port, an engine that did not start, or one that died: a supervisor should start it again; 70 a
+bug.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 import typer.main
@@ -19,7 +20,10 @@ from service import logs
 from service.apply_command import apply
 from service.config import ConfigError, Settings
 from service.errors import EngineUnavailable
-from service.flags import overrides, parse_set
+from service.flags import merge
+
+if TYPE_CHECKING:
+    from service.server import Compose
 
 COMMAND_GROUP: Final = "redraft.commands"
 
@@ -58,8 +62,10 @@ def serve(
     config: Annotated[Path | None, typer.Option(help="A TOML file.", metavar="FILE")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="0 takes a free port.  [default: 50051]")] = None,
-    model: Annotated[str | None, typer.Option(help="Directory or name of the model.", metavar="PATH")] = None,
-    model_name: Annotated[str | None, typer.Option(help="What callers call the model.")] = None,
+    model: Annotated[str | None, typer.Option(help="Directory of the model.", metavar="PATH")] = None,
+    model_name: Annotated[
+        str | None, typer.Option(help="What callers call the model.  [default: the directory's name]")
+    ] = None,
     prompt_format: Annotated[
         str | None, typer.Option(help="How the model is asked: embedded, chat, updated_code or bare_file.")
     ] = None,
@@ -71,7 +77,7 @@ def serve(
         typer.Option("--set", help="Any other setting, such as engine.max_num_seqs=8.", metavar="SECTION.KEY=VALUE"),
     ] = None,
 ) -> None:
-    """Run the service until SIGTERM or SIGINT, then drain.
+    """Run the service until SIGTERM or SIGINT, then drain. Should the engine die, it ends with status 3.
 
     Settings come from the TOML file, then from REDRAFT_SECTION__KEY in the environment, then from these flags; the
     last wins.
@@ -87,24 +93,31 @@ def serve(
         "log.format": log_format,
     }
     try:
-        settings = Settings.load(config, overrides({**parse_set(set_ or ()), **named}))
+        settings = Settings.load(config, merge(named, set_ or ()))
     except ConfigError as error:
         typer.echo(f"redraft: {error}", err=True)
         raise typer.Exit(2) from error
-    logs.configure(settings.log)
     # These import the engine and the tokenizers: not for `redraft --help`.
     from service.compose import compose
+
+    raise typer.Exit(run(settings, compose))
+
+
+def run(settings: Settings, compose: Compose) -> int:
+    """Serves until the end, and says why it failed. Returns the exit status."""
+    logs.configure(settings.log)
     from service.prompts import TokenizerError
-    from service.server import serve as run
+    from service.server import serve as serve_until_stopped
 
     try:
-        asyncio.run(run(settings, compose))
+        asyncio.run(serve_until_stopped(settings, compose))
     except TokenizerError as error:
         typer.echo(f"redraft: {error}", err=True)
-        raise typer.Exit(2) from error
+        return 2
     except (OSError, EngineUnavailable) as error:
         typer.echo(f"redraft: {error}", err=True)
-        raise typer.Exit(3) from error
+        return 3
+    return 0
 
 
 def main() -> None:

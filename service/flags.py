@@ -19,6 +19,15 @@ def parse_set(assignments: Iterable[str]) -> dict[str, str]:
     return values
 
 
+def merge(named: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Settings from flags of their own and from `--set`; where both name one, the flag of its own wins.
+
+    Raises ConfigError.
+    """
+    given = {dotted: value for dotted, value in named.items() if value is not None}
+    return overrides({**parse_set(assignments), **given})
+
+
 def overrides(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """{"a.b": 1, "a.c": None} as {"a": {"b": 1}}: flags that were not given leave no trace."""
     nested: dict[str, dict[str, Any]] = {}

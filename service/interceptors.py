@@ -99,15 +99,20 @@ def _unary(
 ) -> Callable[[Any, Context], Awaitable[Any]]:
     async def call(request: Any, context: Context) -> Any:
         observed = _Call(method, context)
+        failure: BaseException
         try:
             await observed.begin()
             _check_decoded(request)
             response = await behaviour(request, context)
-        except BaseException as error:
-            await observed.fail(error)
-            raise
-        observed.succeed()
-        return response
+        except BaseException as error:  # noqa: BLE001
+            failure = error
+        else:
+            observed.succeed()
+            return response
+        # Outside the except block: if the status cannot be sent either, gRPC prints the failure of that, and not also
+        # the first one with its message, which may hold a caller's text.
+        await observed.fail(failure)
+        raise failure.with_traceback(None) from None
 
     return call
 
@@ -117,6 +122,7 @@ def _streaming(
 ) -> Callable[[Any, Context], AsyncIterator[Any]]:
     async def call(request: Any, context: Context) -> AsyncIterator[Any]:
         observed = _Call(method, context)
+        failure: BaseException
         try:
             await observed.begin()
             _check_decoded(request)
@@ -124,10 +130,14 @@ def _streaming(
             async with aclosing(cast(Any, behaviour(request, context))) as responses:
                 async for response in responses:
                     yield response
-        except BaseException as error:
-            await observed.fail(error)
-            raise
-        observed.succeed()
+        except BaseException as error:  # noqa: BLE001
+            failure = error
+        else:
+            observed.succeed()
+            return
+        # Outside the except block, as for unary calls.
+        await observed.fail(failure)
+        raise failure.with_traceback(None) from None
 
     return call
 
@@ -151,17 +161,19 @@ class _Call:
         self._log("OK")
 
     async def fail(self, error: BaseException) -> None:
-        """Ends the call with a status. Returns only when nobody is there to receive one."""
+        """Logs the failure, then ends the call with a status. Returns only when nobody is there to receive one."""
         if isinstance(error, asyncio.CancelledError | GeneratorExit):
             self._log("DEADLINE_EXCEEDED" if self._late() else "CANCELLED")
             return
-        if self._late():
+        bug = not isinstance(error, RedraftError)
+        if self._late() and not bug:
             error = DeadlineExceeded("the deadline of the call passed before the result was there")
         status = to_status(error, self._id)
-        if isinstance(error, RedraftError):
-            self._log(grpc_code(status).name, reason=error.reason)
+        code = grpc_code(status).name
+        if bug:
+            self._log(code, level="error", reason="INTERNAL", error=logs.describe(error))
         else:
-            self._log(grpc_code(status).name, level="error", reason="INTERNAL", error=logs.describe(error))
+            self._log(code, reason=getattr(error, "reason", ""))
         await self._abort(status)
 
     async def _abort(self, status: status_pb2.Status) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, cast
@@ -18,6 +18,7 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from service import logs
 from service.admission import Admission
 from service.config import Settings
 from service.engine.base import Engine
@@ -34,6 +35,8 @@ _MESSAGE_ROOM: Final = 4
 says which; what is over this gets the transport's own error."""
 _MIN_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 _CLOSE_SECONDS: Final = 1.0
+_NO_ENGINE: Final = 3
+"""Exit status; see service/cli.py."""
 
 
 class Server:
@@ -46,10 +49,17 @@ class Server:
         self._admission = Admission(config.max_queued_requests + settings.engine.max_num_seqs)
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # missing in the stubs
         self._watch: asyncio.Task[None] | None = None
+        self.engine_died = asyncio.Event()
+        """Set once the engine fails its health check. vLLM's does not come back: the process has to start again."""
         room = max(_MIN_MESSAGE_BYTES, _MESSAGE_ROOM * (config.max_file_bytes + config.max_edit_bytes))
         self._server = grpc.aio.server(
             interceptors=[RequestInterceptor(SERVICE_NAME)],
-            options=[("grpc.max_receive_message_length", room), ("grpc.max_send_message_length", -1)],
+            options=[
+                ("grpc.max_receive_message_length", room),
+                ("grpc.max_send_message_length", -1),
+                # Otherwise a second service on the port starts as well, and takes every other connection.
+                ("grpc.so_reuseport", 0),
+            ],
         )
         servicer = ApplyEditServicer(pipeline, Limits.of(settings), self._admission)
         pb_grpc.add_ApplyEditServiceServicer_to_server(servicer, self._server)
@@ -89,10 +99,11 @@ class Server:
             await asyncio.wait_for(self._admission.idle(), self._config.drain_seconds)
         if self._admission.in_flight:
             _log.warning("cancelling requests", in_flight=self._admission.in_flight)
-            await self._server.stop(None)
-        else:
-            # The last answer may still be on its way out.
-            await self._server.stop(_CLOSE_SECONDS)
+            self._admission.cancel()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._admission.idle(), _CLOSE_SECONDS)
+        # The last answers may still be on their way out.
+        await self._server.stop(_CLOSE_SECONDS)
 
     async def _report(self, *, serving: bool) -> None:
         status = health_pb2.HealthCheckResponse
@@ -100,18 +111,16 @@ class Server:
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)
 
     async def _watch_engine(self) -> None:
-        serving = True
         while True:
             await asyncio.sleep(self._config.health_check_seconds)
             try:
                 await self._engine.check_health()
-                healthy = True
-            except EngineUnavailable:
-                healthy = False
-            if healthy != serving:
-                serving = healthy
-                _log.log(20 if serving else 40, "engine health changed", serving=serving)
-                await self._report(serving=serving)
+            except Exception as error:  # noqa: BLE001
+                # Whatever the check fails with, it says that the engine cannot be relied on.
+                _log.error("the engine is dead", error=logs.describe(error))
+                break
+        await self._report(serving=False)
+        self.engine_died.set()
 
 
 Compose: TypeAlias = Callable[[Settings], tuple[Engine, ApplyPipeline]]
@@ -121,7 +130,8 @@ async def serve(settings: Settings, compose: Compose) -> None:
     """Runs the service until SIGTERM or SIGINT (or the end of standard input, where so configured), then drains.
 
     compose: makes the engine, not yet started, and the pipeline over it (service/compose.py has the real one).
-    Raises OSError when the port cannot be opened, and what `compose` and the engine's start raise.
+    Raises OSError when the port cannot be opened, EngineUnavailable when the engine does not start, or dies, and what
+    `compose` raises. An engine that is still starting after engine.start_seconds ends the process, with status 3.
     """
     engine, pipeline = compose(settings)
     stop = asyncio.Event()
@@ -134,31 +144,47 @@ async def serve(settings: Settings, compose: Compose) -> None:
     address = await server.start()
     _log.info("starting the engine", address=address, model=settings.model.name)
     try:
-        if not await _unless(stop, engine.start()):
-            _log.info("stopped while starting", address=address)
-            _abandon()
+        await _start(engine, stop, settings.engine.start_seconds)
         await server.ready()
         _log.info("serving", address=address, model=settings.model.name)
-        await stop.wait()
+        await _first(stop, server.engine_died)
     finally:
         await server.drain()
         await engine.close()
         _log.info("stopped", address=address)
+    if server.engine_died.is_set():
+        raise EngineUnavailable(
+            "the engine died, and only a new process brings it back: start the service again, or let a supervisor "
+            "restart it on exit status 3; what vLLM logged above says why"
+        )
 
 
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Awaits `work`; gives up and returns False when `stop` is set before."""
-    working = asyncio.ensure_future(work)
+async def _start(engine: Engine, stop: asyncio.Event, seconds: float) -> None:
+    """Starts the engine. Ends this process when `stop` is set before it runs, or when it takes too long."""
+    starting = asyncio.ensure_future(engine.start())
     stopping = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({starting, stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    if not working.done():
-        return False
-    working.result()
-    return True
+    if starting.done():
+        starting.result()
+    elif stop.is_set():
+        _log.info("stopped while starting")
+        _abandon(0)
+    else:
+        _log.error("the engine did not start in time", seconds=seconds)
+        sys.stderr.write(f"redraft: the engine did not start within {seconds:g} s: raise engine.start_seconds\n")
+        _abandon(_NO_ENGINE)
 
 
-def _abandon() -> NoReturn:
+async def _first(*events: asyncio.Event) -> None:
+    """Returns when one of the events is set."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for one in waiting:
+        one.cancel()
+
+
+def _abandon(status: int) -> NoReturn:
     """Ends this process in the middle of the engine's start.
 
     The start runs in a thread, and takes up to a minute; Python can neither interrupt it nor exit without waiting for
@@ -171,7 +197,7 @@ def _abandon() -> NoReturn:
         child.join(_CLOSE_SECONDS)
         child.kill()
     sys.stderr.flush()
-    os._exit(0)
+    os._exit(status)
 
 
 def _on_stdin_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

@@ -8,13 +8,14 @@ import gc
 import itertools
 import os
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drafts.core.types import DraftReport
 from drafts.payload import decode_report, encode
 from service.config import DraftingConfig, EngineConfig, ModelConfig
+from service.engine import vllm_logging
 from service.engine.base import FinishReason, GenerateRequest, Output
+from service.engine.report_desk import ReportDesk, answer_or_give_up
 from service.errors import EngineUnavailable
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _PROPOSER = "drafts.vllm_proposer.CopyProposer"
 _WORKER = "drafts.vllm_proposer.Worker"
 _SHUTDOWN_SECONDS = 10.0
+_MAX_CAUSE = 400
 
 
 def environment(engine: EngineConfig) -> dict[str, str]:
@@ -59,9 +61,8 @@ class VllmEngine:
         self._llm: AsyncLLM | None = None
         self._max_model_len = 0
         self._end_token: int | None = None
-        self._newlines: frozenset[int] = frozenset()
         self._serial = itertools.count()
-        self._reports = _ReportDesk(self)
+        self._reports = ReportDesk(self.fetch_reports)
 
     @property
     def max_model_len(self) -> int:
@@ -75,16 +76,17 @@ class VllmEngine:
         return self._end_token
 
     async def start(self) -> None:
+        """Raises EngineUnavailable, saying which settings to look at. Not bounded in time: the caller is, who can end
+        the process; a thread in the middle of vLLM's start cannot be interrupted."""
         os.environ.update(environment(self._engine))
+        os.environ.update(vllm_logging.environment(os.environ))
         try:
             # Importing vLLM and starting its processes blocks for seconds: not on the event loop. The engine's own
             # tasks start on the loop with the first request.
-            async with asyncio.timeout(self._engine.start_seconds):
-                self._llm = await asyncio.to_thread(self._build)
-        except TimeoutError:
-            raise EngineUnavailable(
-                f"the engine did not start within {self._engine.start_seconds:g} s: raise engine.start_seconds"
-            ) from None
+            self._llm = await asyncio.to_thread(self._build)
+        except Exception as error:
+            # Weights, memory, data types, configuration: vLLM raises whatever the place at fault raises.
+            raise start_failure(error) from error
         reserve = 0 if self._method == "none" else self._drafting.max_draft_tokens
         self._max_model_len = int(self._llm.model_config.max_model_len) - reserve
         if self._max_model_len <= 0:
@@ -93,9 +95,7 @@ class VllmEngine:
             raise EngineUnavailable(
                 f"drafting.max_draft_tokens is {reserve}, but the model takes {limit} tokens in all: lower it"
             )
-        tokenizer = self._llm.get_tokenizer()
-        self._end_token = tokenizer.eos_token_id
-        self._newlines = _newline_tokens(tokenizer.get_vocab())
+        self._end_token = self._llm.get_tokenizer().eos_token_id
 
     def _build(self) -> AsyncLLM:
         from vllm.v1.engine.async_llm import AsyncLLM
@@ -220,12 +220,8 @@ class VllmEngine:
         return {key: decode_report(report) for key, report in workers[0].items()}
 
     async def _call(self, method: str, arguments: tuple[object, ...] = ()) -> list[Any]:
-        from vllm.v1.engine.exceptions import EngineDeadError
-
-        try:
-            results: list[Any] = await self._running().collective_rpc(method, args=arguments)
-        except EngineDeadError as error:
-            raise EngineUnavailable("the engine has stopped; retry once it has restarted") from error
+        call = self._running().collective_rpc(method, args=arguments)
+        results: list[Any] = await answer_or_give_up(call, self.check_health)
         return results
 
     def _running(self) -> AsyncLLM:
@@ -236,11 +232,7 @@ class VllmEngine:
     def _payload(self, request: GenerateRequest, key: str) -> dict[str, Any] | None:
         if self._method != "copy":
             return None
-        draft = request.draft
-        if draft is not None and not draft.newline_tokens:
-            used = {*draft.predicted, *draft.original, *draft.edit}
-            draft = replace(draft, newline_tokens=self._newlines & used)
-        return encode(draft, request.prompt, key)
+        return encode(request.draft, request.prompt, key)
 
     async def _report(self, key: str, completion: CompletionOutput, tokens: int) -> DraftReport:
         if self._method == "copy":
@@ -260,37 +252,6 @@ class VllmEngine:
         )
 
 
-class _ReportDesk:
-    """Fetches reports in batches: requests that finish while a call is under way share the next one."""
-
-    def __init__(self, engine: VllmEngine) -> None:
-        self._engine = engine
-        self._waiting: dict[str, asyncio.Future[DraftReport]] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    async def fetch(self, key: str) -> DraftReport:
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[key] = future
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._serve())
-        report: DraftReport = await future
-        return report
-
-    async def _serve(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting, {}
-            try:
-                reports = await self._engine.fetch_reports(list(batch))
-            except EngineUnavailable as error:
-                for future in batch.values():
-                    if not future.done():
-                        future.set_exception(error)
-                continue
-            for key, future in batch.items():
-                if not future.done():
-                    future.set_result(reports.get(key, DraftReport()))
-
-
 def _finish_reason(completion: CompletionOutput) -> FinishReason:
     if completion.finish_reason == "stop":
         return FinishReason.STOP
@@ -306,7 +267,17 @@ def _queue_seconds(result: RequestOutput) -> float:
     return max(float(metrics.scheduled_ts - metrics.queued_ts), 0.0)
 
 
-def _newline_tokens(vocabulary: Mapping[str, int]) -> frozenset[int]:
-    """Ids whose text holds a line feed, however the tokenizer writes it (byte-level BPE, byte fallback, plain)."""
-    marks = ("Ċ", "<0x0A>", "\n")
-    return frozenset(id for token, id in vocabulary.items() if any(mark in token for mark in marks))
+_MEMORY = "lower model.max_model_len or engine.max_num_seqs, or set engine.kv_cache_gib to what there is"
+_MODEL = (
+    "check that model.path is a folder with config.json, whole *.safetensors weights and the tokenizer, and that "
+    "model.dtype suits the model and the machine"
+)
+
+
+def start_failure(error: Exception) -> EngineUnavailable:
+    """What an operator is told. No request has been let in yet, so vLLM's message holds no caller's text."""
+    text = " ".join(str(error).split())[:_MAX_CAUSE]
+    cause = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    # A failure in the core's own process reaches this one without its cause: then it may be either.
+    advice = _MEMORY if "memory" in cause.lower() else f"{_MODEL}; if memory ran out, {_MEMORY}"
+    return EngineUnavailable(f"the engine did not start: {advice}; what vLLM logged above says more ({cause})")

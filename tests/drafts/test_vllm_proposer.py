@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,9 +13,10 @@ import pytest
 
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 from drafts.payload import encode
-from service.config import EngineConfig
+from service.config import EngineConfig, ModelConfig
 from service.engine.base import FinishReason, GenerateRequest
 from service.engine.vllm import VllmEngine, environment
+from service.prompts import RenderedPrompt
 
 K = 16
 BUDGET = 40
@@ -37,7 +37,7 @@ def kept(predicted: list[int], k: int = K) -> DraftRequest:
 
 
 @pytest.fixture(scope="session")
-def make_proposer(tiny_model: Path) -> Make:
+def make_proposer(engine_model: ModelConfig) -> Make:
     """Proposers on a real configuration of vLLM's, with no engine."""
     import os
 
@@ -48,7 +48,7 @@ def make_proposer(tiny_model: Path) -> Make:
 
     def make(**options: object) -> Any:
         arguments = EngineArgs(
-            model=str(tiny_model),
+            model=str(engine_model.path),
             max_model_len=MAX_MODEL_LEN,
             max_num_seqs=4,
             enforce_eager=True,
@@ -303,6 +303,9 @@ def test_malformed_payload_costs_the_speed_up_and_nothing_else(
     assert (bad.output_tokens, bad.target_passes) == (20, 20)
     assert target.proposer.stats()["failures"] == 1
     assert caplog.text.count("request bad") == 1
+    (record,) = (record for record in caplog.records if record.name == "drafts.vllm_proposer")
+    assert record.exc_info is None
+    assert "payload.py:" in record.getMessage()
     assert "secret" not in caplog.text
 
 
@@ -330,15 +333,22 @@ def test_temperatures_reach_the_drafted_positions(make_proposer: Make) -> None:
 
 
 @pytest.mark.engine
-async def test_engine_serves_a_request_whose_payload_is_malformed(engine: VllmEngine) -> None:
+async def test_engine_serves_a_request_whose_payload_is_malformed(
+    engine: VllmEngine, example_prompts: dict[str, RenderedPrompt]
+) -> None:
     failures = (await engine.draft_stats())["failures"]
-    prompt = make_tokens(50, 1)
+    rendered = min(example_prompts.values(), key=lambda example: len(example.token_ids))
     regions = (DraftRegion(3, SourceKind.KEPT),)  # does not tile the predicted tokens
+    malformed = DraftRequest(predicted=rendered.expected.token_ids, regions=regions)
     answers = []
-    for draft in (None, DraftRequest(predicted=make_tokens(30, 2), regions=regions)):
-        request = GenerateRequest("test", prompt, 30, draft=draft)
+    for draft in (None, malformed):
+        request = GenerateRequest("test", rendered.token_ids, 30, draft=draft)
         outputs = [output async for output in engine.generate(request)]
         answers.append(([token for output in outputs for token in output.token_ids], outputs[-1]))
-    assert answers[0][0] == answers[1][0]
-    assert answers[1][1].finish_reason in (FinishReason.LENGTH, FinishReason.STOP)
+    (plain, _), (served, last) = answers
+    assert len(plain) == 30
+    assert served == plain
+    assert last.finish_reason is FinishReason.LENGTH
+    assert last.report is not None
+    assert (last.report.drafted, last.report.target_passes) == (0, 30)
     assert (await engine.draft_stats())["failures"] == failures + 1

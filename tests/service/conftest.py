@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,6 @@ from drafts.align.plan import Plan, Region, RegionKind, Span
 from drafts.core.types import DraftReport, RegionReport, SourceKind
 from service.config import Settings
 from service.engine.base import GenerateRequest, Output
-from service.errors import EngineUnavailable
 from service.pb import apply_edit_pb2 as pb
 from service.pb import apply_edit_pb2_grpc as pb_grpc
 from service.server import Server
@@ -98,7 +97,7 @@ class GivenEngine:
     max_model_len = 2048
 
     def __init__(self) -> None:
-        self.dead = False
+        self.dead: Exception | None = None
 
     async def start(self) -> None: ...
 
@@ -106,8 +105,8 @@ class GivenEngine:
         raise NotImplementedError
 
     async def check_health(self) -> None:
-        if self.dead:
-            raise EngineUnavailable("the engine is dead")
+        if self.dead is not None:
+            raise self.dead
 
     async def close(self) -> None: ...
 
@@ -190,7 +189,9 @@ def call(request: pytest.FixtureRequest) -> Call:
 class ScriptedProcess:
     """scripted_service.py in a process of its own."""
 
-    def __init__(self, folder: Path, seconds_a_token: float, seconds_to_start: float = 0.0) -> None:
+    def __init__(
+        self, folder: Path, seconds_a_token: float, seconds_to_start: float = 0.0, env: Mapping[str, str] | None = None
+    ) -> None:
         address_file = folder / "address"
         self.log = folder / "log"
         program = Path(__file__).parent / "scripted_service.py"
@@ -200,7 +201,7 @@ class ScriptedProcess:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **(env or {})},
             )
         while not address_file.exists():
             if self.process.poll() is not None:
@@ -225,13 +226,15 @@ class ScriptedProcess:
 
 @pytest.fixture
 def spawn(tmp_path: Path) -> Iterator[Callable[..., ScriptedProcess]]:
-    """spawn(seconds_a_token, seconds_to_start) starts a service without a model; it is killed afterwards."""
+    """spawn(seconds_a_token, seconds_to_start, env) starts a service without a model; it is killed afterwards."""
     running: list[ScriptedProcess] = []
 
-    def start_one(seconds_a_token: float = 0.0, seconds_to_start: float = 0.0) -> ScriptedProcess:
+    def start_one(
+        seconds_a_token: float = 0.0, seconds_to_start: float = 0.0, env: Mapping[str, str] | None = None
+    ) -> ScriptedProcess:
         folder = tmp_path / f"server{len(running)}"
         folder.mkdir()
-        running.append(ScriptedProcess(folder, seconds_a_token, seconds_to_start))
+        running.append(ScriptedProcess(folder, seconds_a_token, seconds_to_start, env))
         return running[-1]
 
     yield start_one

@@ -1,23 +1,25 @@
 """A whole service in which only the model is missing: its "answer" is what the alignment predicts, token by token.
 
 Run as a program, it is `redraft serve` without vLLM: scripted_service.py ADDRESS_FILE SECONDS_A_TOKEN SECONDS_TO_START.
+Its engine dies on SIGUSR1.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from service.cli import run
 from service.config import Settings
 from service.engine.base import Engine, GenerateRequest
 from service.engine.scripted import Script, ScriptedEngine
 from service.pipeline import Pipeline
 from service.prompts import load_prompt_format
-from service.server import serve
 from service.servicer import ApplyPipeline
 
 
@@ -33,6 +35,7 @@ class SlowStartEngine(ScriptedEngine):
     seconds: float = 0.0
 
     async def start(self) -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, setattr, self, "healthy", False)
         if self.seconds:
             child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(self.seconds,))
             child.start()
@@ -54,6 +57,5 @@ def composer(
 
 if __name__ == "__main__":
     flags = {"port": 0, "address_file": Path(sys.argv[1]), "stop_on_stdin_eof": True, "drain_seconds": 30}
-    asyncio.run(
-        serve(Settings.load(None, {"server": flags}), composer(float(sys.argv[2]), seconds_to_start=float(sys.argv[3])))
-    )
+    compose = composer(float(sys.argv[2]), seconds_to_start=float(sys.argv[3]))
+    sys.exit(run(Settings.load(None, {"server": flags}), compose))

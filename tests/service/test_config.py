@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.config import ConfigError, Settings
-from service.flags import overrides, parse_set
+from service.flags import merge, overrides, parse_set
 
 
 def test_flags_over_environment_over_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +28,17 @@ def test_defaults() -> None:
 def test_set_flags_are_converted() -> None:
     settings = Settings.load(None, overrides(dict(parse_set(["server.port=7", "drafting.enabled=false"]))))
     assert (settings.server.port, settings.drafting.enabled) == (7, False)
+
+
+NAMED = ["server.host", "server.port", "model.path", "model.name", "model.prompt_format", "drafting.enabled"]
+
+
+@pytest.mark.parametrize("setting", [*NAMED, "log.level", "log.format"])
+def test_set_holds_where_the_flag_of_its_own_is_not_given(setting: str) -> None:
+    section, _, key = setting.partition(".")
+    assert merge({setting: None}, [f"{setting}=a"]) == {section: {key: "a"}}
+    assert merge({setting: "b"}, [f"{setting}=a"]) == {section: {key: "b"}}
+    assert merge({setting: False}, [f"{setting}=a"]) == {section: {key: False}}
 
 
 @pytest.mark.parametrize("assignment", ["port=1", "server.port", "a.b.c=1", ""])

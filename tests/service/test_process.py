@@ -59,6 +59,27 @@ def test_a_signal_during_the_start_ends_it_at_once(spawn: Any) -> None:
     assert not Path(f"/proc/{child}").exists()
 
 
+def test_a_start_that_takes_too_long_ends_with_advice(spawn: Any) -> None:
+    """Neither the thread that starts the engine nor the engine's own process may be left behind."""
+    server = spawn(seconds_to_start=600, env={"REDRAFT_ENGINE__START_SECONDS": "3"})
+    _wait_for_line(server.log, "child ")
+    assert server.process.wait(30) == 3
+    assert "engine.start_seconds" in server.log.read_text()
+    child = server.log.read_text().split("child ")[1].split()[0]
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_a_dead_engine_ends_the_service(spawn: Any) -> None:
+    """A supervisor can tell: health says so, and the exit status asks for a restart."""
+    server = spawn(env={"REDRAFT_SERVER__HEALTH_CHECK_SECONDS": "0.05"})
+    server.process.send_signal(signal.SIGUSR1)
+    assert server.process.wait(30) == 3
+    log = server.log.read_text()
+    assert "the engine is dead" in log
+    assert "supervisor" in log
+    assert "Traceback" not in log
+
+
 def _wait_for_line(log: Path, text: str) -> None:
     end = time.monotonic() + 10
     while text not in log.read_text():
@@ -72,6 +93,11 @@ def _wait_for_line(log: Path, text: str) -> None:
         (["--port", "99999"], "server.port"),
         (["--config", "/nowhere/redraft.toml"], "/nowhere/redraft.toml"),
         (["--set", "nonsense"], "SECTION.KEY=VALUE"),
+        (
+            [f"--set={name}=?" for name in ("server.port", "model.prompt_format", "drafting.enabled")],
+            "server.port: Input should be a valid integer",
+        ),
+        (["--set", "log.level=loud", "--set", "log.format=xml"], "log.level"),
         (["--prompt-format", "poem"], "model.prompt_format"),
     ],
 )

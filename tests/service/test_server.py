@@ -181,15 +181,23 @@ async def test_health_and_admission_while_starting(start: Any, call: Any, reques
     await call(running, request_of())
 
 
-async def test_health_follows_the_engine(start: Any) -> None:
+@pytest.mark.parametrize("error", [EngineUnavailable("dead"), RuntimeError("any other failure")])
+async def test_a_dead_engine_is_not_serving(start: Any, error: Exception) -> None:
     running = await start(server={"health_check_seconds": 0.01})
     watch = watch_health(running)
     assert (await anext(watch)).status == SERVING
-    running.engine.dead = True
+    assert not running.server.engine_died.is_set()
+    running.engine.dead = error
     assert (await anext(watch)).status == NOT_SERVING
-    running.engine.dead = False
-    assert (await anext(watch)).status == SERVING
+    await asyncio.wait_for(running.server.engine_died.wait(), WAIT)
     await watch.aclose()
+
+
+async def test_a_port_serves_one_service(start: Any) -> None:
+    running = await start()
+    port = int(running.address.rpartition(":")[2])
+    with pytest.raises(OSError, match="is the port taken"):
+        await start(server={"port": port})
 
 
 async def test_reflection(start: Any) -> None:
@@ -251,8 +259,12 @@ async def test_draining_gives_up_in_the_end(start: Any, call: Any, request_of: A
     await asyncio.wait_for(running.server.drain(), WAIT)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stuck
-    assert caught.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
-    await asyncio.wait_for(running.pipeline.closed.wait(), WAIT)
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert reason_of(caught.value) == "DRAINING"
+    retry = error_details_pb2.RetryInfo()
+    assert status_of(caught.value).details[-1].Unpack(retry)
+    assert retry.retry_delay.ToNanoseconds() > 0
+    assert running.pipeline.closed.is_set()
 
 
 async def test_cancelling_closes_the_pipelines_iterator(start: Any, call: Any, request_of: Any) -> None:
