@@ -34,10 +34,10 @@ package() {
 missing() {
 	for need in $NEEDS; do
 		has "$need" || package "$need"
-	done | xargs
+	done
 }
 
-packages=$(missing)
+packages=$(echo $(missing))
 [ -n "$packages" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	echo "Installing $packages ..."
@@ -45,7 +45,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	apt-get update -qq
 	# shellcheck disable=SC2086
 	apt-get install -y -qq --no-install-recommends $packages >/dev/null
-	packages=$(missing)
+	packages=$(echo $(missing))
 	[ -n "$packages" ] || exit 0
 fi
 cat >&2 <<END
