@@ -1,12 +1,10 @@
-"""An engine of its own: vLLM's n-gram drafting, and what is seen when the engine dies. Tiny model, started once."""
+"""An engine of its own: vLLM's n-gram drafting, and what is seen when the engine dies. Started once."""
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import random
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +13,7 @@ from service.config import DraftingConfig, EngineConfig, ModelConfig
 from service.engine.base import FinishReason, GenerateRequest, Output
 from service.engine.vllm import VllmEngine
 from service.errors import EngineUnavailable
+from service.prompts import RenderedPrompt
 
 pytestmark = pytest.mark.engine
 
@@ -23,28 +22,30 @@ async def collect(engine: VllmEngine, request: GenerateRequest) -> list[Output]:
     return [output async for output in engine.generate(request)]
 
 
-async def test_ngram_method_reports_its_drafts_and_a_dead_engine_is_unavailable(tiny_model: Path) -> None:
+async def test_ngram_method_reports_its_drafts_and_a_dead_engine_is_unavailable(
+    engine_model: ModelConfig, example_prompts: dict[str, RenderedPrompt]
+) -> None:
     others = {child.pid for child in multiprocessing.active_children()}
     engine = VllmEngine(
-        ModelConfig(path=tiny_model, name="tiny"),
+        engine_model,
         EngineConfig(kv_cache_gib=1, cpu_threads=1),
-        DraftingConfig(method="ngram", max_draft_tokens=8, ngram_min=1, ngram_max=2),
+        DraftingConfig(method="ngram", max_draft_tokens=8, ngram_min=2, ngram_max=4),
     )
     await engine.start()
     try:
-        rng = random.Random(1)
-        prompt = [rng.randrange(8, 60) for _ in range(200)]
+        rendered = max(example_prompts.values(), key=lambda example: len(example.token_ids))
+        prompt = rendered.token_ids
         # The engine drafts by its own method: what the request would copy from is not asked.
-        outputs = await collect(engine, GenerateRequest("a", prompt, 100, draft=DraftRequest(predicted=prompt)))
+        outputs = await collect(engine, GenerateRequest("a", prompt, 100, draft=DraftRequest(predicted=[5] * 100)))
         report = outputs[-1].report
         assert report is not None
         stopped = outputs[-1].finish_reason is FinishReason.STOP
         assert report.output_tokens == sum(len(output.token_ids) for output in outputs) + stopped
         assert report.output_tokens == report.target_passes + report.accepted
-        assert report.drafted > 0
+        assert report.accepted > 0
         assert await engine.draft_stats() == {}
 
-        answer = engine.generate(GenerateRequest("b", prompt, 1500))
+        answer = engine.generate(GenerateRequest("b", prompt, len(rendered.expected.token_ids)))
         await anext(answer)
         for child in multiprocessing.active_children():
             if child.pid not in others:
