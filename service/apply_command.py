@@ -40,6 +40,8 @@ _NOT_APPLIED: Final = 1
 _USAGE: Final = 2
 _NO_SERVICE: Final = 3
 _BUG: Final = 70
+_SURE: Final = 0.7
+"""A plan less sure than this is pointed out."""
 
 
 def apply(
@@ -72,8 +74,9 @@ def apply(
         raise _failure(_USAGE, "--config and --model are for a service of one's own: leave out --address")
     edit = _edit(update, patch, blocks, instruction)
     before = _read(str(file))
+    shown = _shown_path(file)
     call = EditCall(
-        path=file.name,
+        path=shown,
         content=before,
         edit=edit,
         instruction="" if isinstance(edit, Instruction) else instruction or "",
@@ -90,11 +93,16 @@ def apply(
         except (OSError, ChangedMeanwhile) as error:
             raise _failure(_NOT_APPLIED, str(error)) from error
     elif diff:
-        _print(unified_diff(before.decode(), applied.text, file.name).encode())
+        _print(unified_diff(before.decode(), applied.text, shown).encode())
     else:
         _print(applied.data)
     if not quiet:
-        typer.echo(_figures(applied), err=True)
+        typer.echo(_figures(applied, edit), err=True)
+
+
+def _shown_path(file: Path) -> str:
+    """As `git apply` wants it, run where this command is run; of a path that leads elsewhere, the name alone."""
+    return file.name if file.is_absolute() or ".." in file.parts else file.as_posix()
 
 
 def _edit(update: str | None, patch: str | None, blocks: str | None, instruction: str | None) -> ClientEdit:
@@ -158,14 +166,17 @@ def _service(address: str | None, flags: list[str]) -> Iterator[str]:
         yield own
 
 
-def _figures(applied: AppliedEdit) -> str:
+def _figures(applied: AppliedEdit, edit: ClientEdit) -> str:
     report = applied.report
     agreement = (
         "as the edit's alignment predicts" if applied.agrees else "not as the edit's alignment predicts: read it"
     )
+    placed = ""
+    if applied.plan_confidence < _SURE and not isinstance(edit, Instruction):
+        placed = f"; where it goes is uncertain (confidence {applied.plan_confidence:.2f}): check the place"
     return (
-        f"{len(applied.hunks)} hunks, {agreement}; {applied.output_tokens} tokens in {report.target_passes} target "
-        f"passes ({applied.tokens_per_pass:.1f} a pass), {applied.acceptance_rate:.0%} of the draft accepted, "
+        f"{len(applied.hunks)} hunks, {agreement}{placed}; "
+        f"{applied.output_tokens} tokens in {report.target_passes} target passes ({applied.tokens_per_pass:.1f} a pass), {applied.acceptance_rate:.0%} of the draft accepted, "
         f"{applied.timing.total:.2f} s"
     )
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Self, cast
 import grpc
 
 from drafts.align.plan import Instruction, SearchReplace, SearchReplaceBlock, UnifiedDiff, UpdateSnippet
+from service.channel_options import direct_if_loopback
 from service.client_codec import (
     AppliedEdit,
     ClientEdit,
@@ -61,7 +62,7 @@ class Client:
     def __init__(self, address: str, *, timeout_seconds: float | None = None) -> None:
         self._address = address
         self._timeout_seconds = timeout_seconds
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._channel = grpc.insecure_channel(address, options=(*_OPTIONS, *direct_if_loopback(address)))
         self._stub = pb_grpc.ApplyEditServiceStub(self._channel)
 
     def __enter__(self) -> Self:
@@ -109,7 +110,7 @@ class AsyncClient:
     def __init__(self, address: str, *, timeout_seconds: float | None = None) -> None:
         self._address = address
         self._timeout_seconds = timeout_seconds
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._channel = grpc.aio.insecure_channel(address, options=(*_OPTIONS, *direct_if_loopback(address)))
         self._stub = cast("pb_grpc.ApplyEditServiceAsyncStub", pb_grpc.ApplyEditServiceStub(cast(Any, self._channel)))
 
     async def __aenter__(self) -> Self:

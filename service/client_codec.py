@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
 
@@ -20,6 +21,9 @@ from drafts.core.types import DraftReport, RegionReport, SourceKind
 from service.errors import InternalError
 from service.pb import apply_edit_pb2 as pb
 from service.types import DraftOptions, Hunk, RequestClass, Sampling, StopReason, TextChunk, Timing
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +179,8 @@ def _draft(draft: DraftOptions) -> pb.DraftOptions:
 
 
 def applied_edit(result: pb.EditResult) -> AppliedEdit:
-    """Raises InternalError for an answer without a stop reason: it is of another version, or not a result."""
-    stop_reason = _STOP_REASONS.get(result.stop_reason)
-    if stop_reason is None:
-        raise InternalError("the service's answer has no stop reason that this client knows: update the client")
+    """Raises InternalError for a value that this client does not know: another version's answer, or no result."""
+    stop_reason = _known(_STOP_REASONS, result.stop_reason, "stop reason")
     return AppliedEdit(
         data=result.data if result.WhichOneof("content") == "data" else result.text.encode(),
         sha256=result.sha256,
@@ -208,7 +210,7 @@ def stream_event(response: pb.StreamApplyEditResponse) -> TextChunk | AppliedEdi
 
 def _region(region: pb.PlanRegion) -> Region:
     return Region(
-        kind=_REGION_KINDS[region.kind],
+        kind=_known(_REGION_KINDS, region.kind, "region kind"),
         original=_span(region.original),
         predicted=_span(region.predicted),
         confidence=region.confidence,
@@ -220,7 +222,7 @@ def _report(report: pb.DraftReport) -> DraftReport:
     regions = [
         RegionReport(
             region=region.region_index if region.HasField("region_index") else -1,
-            kind=_SOURCES[region.source],
+            kind=_known(_SOURCES, region.source, "draft source"),
             drafted=region.drafted_tokens,
             accepted=region.accepted_tokens,
             rejected=region.rejected_tokens,
@@ -238,6 +240,13 @@ def _report(report: pb.DraftReport) -> DraftReport:
         draft_lengths={length.draft_tokens: length.target_passes for length in report.draft_lengths},
         regions=regions,
     )
+
+
+def _known(table: Mapping[_K, _V], value: _K, what: str) -> _V:
+    found = table.get(value)
+    if found is None:
+        raise InternalError(f"the service's answer has a {what} that this client does not know: update the client")
+    return found
 
 
 def _span(range_: pb.ByteRange) -> Span:

@@ -5,13 +5,14 @@ Nested fields are named with two underscores in the environment: REDRAFT_SERVER_
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -20,7 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-EMBEDDED_MODEL_PATH = Path(__file__).parent / "embedded"
+EMBEDDED_MODEL_PATH = Path(os.path.abspath(__file__)).parent / "embedded"
 
 
 class ConfigError(ValueError):
@@ -53,12 +54,30 @@ class ServerConfig(_Section):
 
 
 class ModelConfig(_Section):
-    path: Path = EMBEDDED_MODEL_PATH
-    name: str = "redraft-embedded"
+    """The embedded model is called redraft-embedded and runs in float32, what its weights are; "auto" would round them
+    on CPUs. Any other model is called as its directory unless a name is given."""
+
+    path: Path = Field(default=EMBEDDED_MODEL_PATH, description="Directory of the model.")
+    name: str = Field(default="redraft-embedded", min_length=1, description="What callers call the model.")
     prompt_format: PromptFormatName = PromptFormatName.EMBEDDED
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "float32"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        default="auto", description="auto takes what the model's config.json says, float32 aside."
+    )
     max_model_len: PositiveInt | None = Field(default=None, description="Tokens; None takes the model's own.")
     tensor_parallel_size: PositiveInt = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_the_model(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        path = values.get("path", EMBEDDED_MODEL_PATH)
+        if not isinstance(path, str | os.PathLike):
+            return values
+        folder = Path(os.path.abspath(path))
+        if folder == EMBEDDED_MODEL_PATH:
+            return {"dtype": "float32", **values}
+        return {"name": folder.name or "model", **values}
 
 
 class EngineConfig(_Section):

@@ -19,9 +19,10 @@ _EXTENSIONS: Final[dict[str, tuple[str, ...]]] = {
     "erlang": ("erl", "hrl"),
     "go": ("go",),
     "graphql": ("graphql", "gql"),
+    "groovy": ("groovy", "gradle"),
     "haskell": ("hs",),
     "hcl": ("hcl", "tf"),
-    "html": ("html", "htm"),
+    "html": ("html", "htm", "svelte", "vue"),
     "ini": ("ini", "cfg"),
     "java": ("java",),
     "javascript": ("js", "mjs", "cjs", "jsx"),
@@ -31,6 +32,7 @@ _EXTENSIONS: Final[dict[str, tuple[str, ...]]] = {
     "lua": ("lua",),
     "make": ("mk",),
     "markdown": ("md", "markdown"),
+    "objectivec": ("m", "mm"),
     "ocaml": ("ml", "mli"),
     "perl": ("pl", "pm"),
     "php": ("php",),
@@ -52,6 +54,51 @@ _EXTENSIONS: Final[dict[str, tuple[str, ...]]] = {
     "zig": ("zig",),
 }
 
+ALIASES: Final[dict[str, str]] = {
+    # Language ids of editors (VS Code, the language server protocol) and names in common use.
+    "c++": "cpp",
+    "clojurescript": "clojure",
+    "csh": "bash",
+    "cuda-cpp": "cpp",
+    "dockercompose": "yaml",
+    "django-html": "html",
+    "git-commit": "text",
+    "git-rebase": "text",
+    "golang": "go",
+    "handlebars": "html",
+    "html.erb": "html",
+    "javascriptreact": "javascript",
+    "jinja": "html",
+    "jinja-html": "html",
+    "json5": "json",
+    "jsonc": "json",
+    "jsonl": "json",
+    "latex": "text",
+    "less": "scss",
+    "makefile": "make",
+    "mdx": "markdown",
+    "objc": "objectivec",
+    "objcpp": "objectivec",
+    "objective-c": "objectivec",
+    "objective-cpp": "objectivec",
+    "plain": "text",
+    "plaintext": "text",
+    "properties": "ini",
+    "proto3": "proto",
+    "protobuf": "proto",
+    "restructuredtext": "text",
+    "sass": "scss",
+    "shell": "bash",
+    "shellscript": "bash",
+    "svelte": "html",
+    "svg": "xml",
+    "terraform": "hcl",
+    "typescriptreact": "tsx",
+    "vue": "html",
+    "xsl": "xml",
+    "zsh": "bash",
+}
+
 _FILE_NAMES: Final[dict[str, str]] = {
     "makefile": "make",
     "gnumakefile": "make",
@@ -64,7 +111,13 @@ _FILE_NAMES: Final[dict[str, str]] = {
 _BY_EXTENSION: Final = {extension: language for language, group in _EXTENSIONS.items() for extension in group}
 
 KNOWN: Final[frozenset[str]] = frozenset(_EXTENSIONS) | frozenset(_FILE_NAMES.values())
-"""Every name that a request may give."""
+"""Every language; a request may also give one of the aliases."""
+
+
+def canonical(name: str) -> str:
+    """The language that a request's name stands for; the name itself where it is no alias of a known one."""
+    name = name.lower()
+    return ALIASES.get(name, name)
 
 
 def detect(path: str) -> str:

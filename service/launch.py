@@ -17,6 +17,7 @@ from typing import Final, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from service.channel_options import direct_if_loopback
 from service.servicer import SERVICE_NAME
 
 START_SECONDS: Final = 300.0
@@ -37,6 +38,10 @@ def launch(
     """Yields the address (HOST:PORT) of a server of its own. See ServerProcess."""
     with ServerProcess(flags, env=env, start_seconds=start_seconds) as server:
         yield server.address
+
+
+def open_channel(address: str) -> grpc.Channel:
+    return grpc.insecure_channel(address, options=direct_if_loopback(address))
 
 
 class ServerProcess:
@@ -120,7 +125,7 @@ class ServerProcess:
             self._check_starting(end)
             time.sleep(_POLL_SECONDS)
         self._address = address_file.read_text(encoding="utf-8")
-        with grpc.insecure_channel(self._address) as channel:
+        with open_channel(self._address) as channel:
             stub = health_pb2_grpc.HealthStub(channel)
             while not self._is_serving(stub):
                 self._check_starting(end)

@@ -9,11 +9,11 @@ from contextlib import aclosing
 from typing import TypeVar, cast
 
 from drafts.align import plan_edit
-from drafts.align.plan import SearchReplace
+from drafts.align.plan import Instruction, SearchReplace
 from drafts.core.types import DraftReport
 from service.config import Settings
 from service.engine.base import Engine, FinishReason, GenerateRequest, Output
-from service.errors import EngineUnavailable, FieldViolation, InvalidRequest, ResultRejected
+from service.errors import EditNotApplicable, EngineUnavailable, FieldViolation, InvalidRequest, ResultRejected
 from service.finish import ResultStream, hunks
 from service.guard import check
 from service.prompts.base import PromptFormat, RenderedPrompt
@@ -74,6 +74,9 @@ class Pipeline:
 
         rest = result.feed(answer.finish()) + result.finish()
         text = result.text
+        placed = plan.confidence > 0 and not isinstance(request.edit, Instruction)
+        if not placed and not isinstance(request.edit, Instruction) and text == request.file.text:
+            raise _not_placed()
         await _off_loop(size, lambda: check(request, plan, text))
         if rest:
             first_text = first_text or time.monotonic() - started
@@ -86,7 +89,7 @@ class Pipeline:
             hunks=changed,
             stop_reason=answer.stop_reason,
             plan=plan,
-            matches_plan=text == plan.predicted,
+            matches_plan=placed and text == plan.predicted,
             prompt_tokens=len(prompt.token_ids),
             output_tokens=output_tokens,
             report=last.report or _plain_report(output_tokens),
@@ -148,6 +151,14 @@ def _edit_bytes(request: ApplyRequest) -> int:
     if isinstance(edit, SearchReplace):
         return sum(len(block.search) + len(block.replace) for block in edit.blocks)
     return len(edit.text)
+
+
+def _not_placed() -> EditNotApplicable:
+    return EditNotApplicable(
+        "no place for the edit was found in the file, and the model left the file as it is; send more of the code "
+        "around the change, or a unified diff or search/replace blocks that match the file",
+        reason="EDIT_NOT_PLACED",
+    )
 
 
 def _over_budget(request: ApplyRequest, budget: int) -> ResultRejected:

@@ -93,7 +93,10 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """data: the whole edited file, with the original's line ends, byte-order mark and encoding."""
+    """data: the whole edited file, with the original's line ends, byte-order mark and encoding.
+
+    matches_plan: the edit found its place, and the model's text is the one that the plan predicts.
+    """
 
     data: bytes
     hunks: tuple[Hunk, ...]

@@ -116,7 +116,7 @@ def _file(file: pb.SourceFile, limits: Limits, violations: _Violations) -> Sourc
         violations.add("file.path", "TOO_LARGE", f"longer than {MAX_PATH_BYTES} bytes")
     if "\0" in file.path:
         violations.add("file.path", "MALFORMED", "holds a NUL character")
-    language = file.language or languages.detect(file.path)
+    language = languages.canonical(file.language) if file.language else languages.detect(file.path)
     if language not in languages.KNOWN:
         violations.add("file.language", "UNKNOWN", _unknown_language(language))
     if file.HasField("sha256") and len(file.sha256) != hashlib.sha256().digest_size:

@@ -63,6 +63,7 @@ class Tagged:
     def __init__(self, opening: str, closing: str, expected: str) -> None:
         self._opening = opening
         self._closing = closing
+        self._closings_left = expected.count(closing)
         self._trailing = _trailing_newlines(expected)
         self._lead = _Lead(expected)
         self._opened = False
@@ -77,6 +78,8 @@ class Tagged:
     def finish(self) -> str:
         answer = self._held.rstrip()
         if not self._opened or not answer.endswith(self._closing):
+            if self._closings_left < 0:
+                raise not_in_format(f"there is text after {self._closing}")
             raise truncated(self._closing)
         inner = self._lead.feed(answer.removesuffix(self._closing)) + self._lead.finish()
         return _settle_trailing(inner, self._trailing)
@@ -100,6 +103,9 @@ class Tagged:
             keep_from = len(self._held) - _overlap(self._held, self._closing)
         keep_from = len(self._held[:keep_from].rstrip("\n"))
         released, self._held = self._held[:keep_from], self._held[keep_from:]
+        # A closing tag is held until what follows it is there, so it is released whole. One that the file itself is not
+        # expected to hold was most likely the format's own.
+        self._closings_left -= released.count(self._closing)
         return self._lead.feed(released)
 
 
@@ -114,6 +120,7 @@ class Fenced:
     stop_reason = StopReason.FORMAT_END
 
     def __init__(self, minimum: int, expected: str) -> None:
+        self._minimum = minimum
         self._opening = re.compile(rf"(`{{{minimum},}})[^`]*")
         self._trailing = _trailing_newlines(expected)
         self._fence = 0
@@ -128,7 +135,7 @@ class Fenced:
     def finish(self) -> str:
         rest = self._end_line()
         if not self._fence:
-            raise not_in_format(f"it has no block opened by the fence asked for ({self._opening.pattern})")
+            raise not_in_format(f"it has no code block opened by {self._minimum} or more backticks, as asked for")
         if not self._closed:
             raise truncated("the closing fence")
         return rest

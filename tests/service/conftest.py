@@ -212,7 +212,7 @@ class ScriptedProcess:
             self.wait_until_serving()
 
     def wait_until_serving(self) -> None:
-        with grpc.insecure_channel(self.address) as channel:
+        with grpc.insecure_channel(self.address, options=[("grpc.enable_http_proxy", 0)]) as channel:
             watch: Any = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
             for answer in watch:
                 if answer.status == health_pb2.HealthCheckResponse.SERVING:

@@ -17,7 +17,7 @@ PATCH = "@@ -6 +6 @@\n-    return 2\n+    return 3\n"
 BLOCKS = "<<<<<<< SEARCH\n    return 2\n=======\n    return 3\n>>>>>>> REPLACE\n"
 
 
-def redraft(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def redraft(*arguments: str | Path, stdin: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "service.cli", *map(str, arguments)],
         input=stdin,
@@ -25,6 +25,8 @@ def redraft(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProc
         text=True,
         timeout=120,
         check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
 
 
@@ -71,6 +73,37 @@ def test_diff_can_be_applied(scripted_address: str, file: Path, snippet: Path) -
     applied = subprocess.run(["git", "apply", "-"], input=done.stdout, text=True, cwd=file.parent, check=False)
     assert applied.returncode == 0
     assert file.read_text() == AFTER
+
+
+@pytest.mark.parametrize("given", ["src/deep/a.py", "./src/deep/a.py", "src//deep/a.py"])
+def test_diff_of_a_file_in_a_folder_can_be_applied_from_here(
+    scripted_address: str, tmp_path: Path, snippet: Path, given: str
+) -> None:
+    file = tmp_path / "src" / "deep" / "a.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(BEFORE)
+    done = redraft("apply", given, "--update", snippet, "--diff", "--address", scripted_address, folder=tmp_path)
+    assert done.stdout.startswith("--- a/src/deep/a.py\n+++ b/src/deep/a.py\n")
+    applied = subprocess.run(["git", "apply", "-"], input=done.stdout, text=True, cwd=tmp_path, check=False)
+    assert applied.returncode == 0
+    assert file.read_text() == AFTER
+
+
+def test_diff_of_a_file_elsewhere_has_its_name_alone(scripted_address: str, file: Path, snippet: Path) -> None:
+    folder = file.parent / "here"
+    folder.mkdir()
+    done = redraft("apply", "../a.py", "--update", snippet, "--diff", "--address", scripted_address, folder=folder)
+    assert done.stdout.startswith("--- a/a.py\n+++ b/a.py\n")
+
+
+def test_says_when_the_place_is_uncertain(scripted_address: str, file: Path, snippet: Path) -> None:
+    file.write_text("def f():\n    x = 1\n\n\ndef g():\n    x = 1\n")
+    vague = "# ... existing code ...\n    x = 1\n    y = 2\n# ... existing code ...\n"
+    done = redraft("apply", file, "--update", "-", "--address", scripted_address, stdin=vague)
+    sure = redraft("apply", file, "--update", snippet, "--address", scripted_address)
+    assert done.returncode == 0
+    assert "check the place" in done.stderr
+    assert "check the place" not in sure.stderr
 
 
 def test_in_place_keeps_the_mode_and_follows_links(scripted_address: str, file: Path, snippet: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,6 +25,7 @@ from service.client import (
     UnifiedDiff,
     UpdateSnippet,
 )
+from service.client_codec import applied_edit
 from service.errors import (
     BaseMismatch,
     DeadlineExceeded,
@@ -39,6 +40,7 @@ from service.errors import (
     ResultRejected,
     Unavailable,
 )
+from service.pb import apply_edit_pb2 as pb
 from service.types import Hunk, StopReason, Timing
 
 CALL = EditCall(path="a.py", content="one\ntwo\n", edit=UpdateSnippet("two changed\n"))
@@ -182,6 +184,21 @@ async def test_errors_come_back_as_they_were_raised(start: Any, asked: Asked, er
     assert (caught.value.message, caught.value.reason) == (error.message, error.reason)
     for attribute in ("violations", "retry_seconds", "name"):
         assert getattr(caught.value, attribute, None) == getattr(error, attribute, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"stop_reason": 99}, "stop reason"),
+        ({"plan": pb.Plan(regions=[pb.PlanRegion(kind=cast(Any, 99))])}, "region kind"),
+        ({"plan": pb.Plan(regions=[pb.PlanRegion()])}, "region kind"),
+        ({"draft_report": pb.DraftReport(regions=[pb.DraftRegionReport(source=cast(Any, 99))])}, "draft source"),
+    ],
+)
+def test_values_of_a_newer_service(change: dict[str, Any], says: str) -> None:
+    result = pb.EditResult(**{"text": "x", "stop_reason": pb.STOP_REASON_END_OF_TEXT, **change})
+    with pytest.raises(InternalError, match=says):
+        applied_edit(result)
 
 
 async def test_a_bug_names_the_request(start: Any, asked: Asked) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from service.config import ConfigError, Settings
+from service.config import EMBEDDED_MODEL_PATH, ConfigError, ModelConfig, Settings
 from service.flags import merge, overrides, parse_set
 
 
@@ -73,3 +74,38 @@ def test_bad_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDRAFT_SERVER__PORT", "many")
     with pytest.raises(ConfigError, match=r"server\.port"):
         Settings.load()
+
+
+def test_the_embedded_model_keeps_its_name_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM's "auto" would run float32 weights in a shorter type."""
+    weights = json.loads((EMBEDDED_MODEL_PATH / "config.json").read_text())["dtype"]
+    monkeypatch.chdir(EMBEDDED_MODEL_PATH.parent)
+    for path in (None, EMBEDDED_MODEL_PATH, str(EMBEDDED_MODEL_PATH), "embedded/"):
+        model = Settings.load(None, overrides({"model.path": path})).model
+        assert (model.name, model.dtype) == ("redraft-embedded", weights)
+    assert ModelConfig(dtype="bfloat16", name="mine").dtype == "bfloat16"
+    assert ModelConfig(dtype="bfloat16", name="mine").name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/models/Apply-7B", "Apply-7B"), ("/models/Apply-7B/", "Apply-7B"), ("../x/y", "y"), ("/", "model")],
+)
+def test_another_model_is_called_as_its_directory(path: str, name: str) -> None:
+    model = Settings.load(None, overrides({"model.path": path})).model
+    assert (model.name, model.dtype, model.path) == (name, "auto", Path(path))
+    assert Settings.load(None, overrides({"model.path": path, "model.name": "mine"})).model.name == "mine"
+
+
+def test_the_directory_is_that_of_whatever_source_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = tmp_path / "redraft.toml"
+    config.write_text('[model]\npath = "/models/a"\n')
+    assert Settings.load(config).model.name == "a"
+    monkeypatch.setenv("REDRAFT_MODEL__PATH", "/models/b")
+    assert Settings.load(config).model.name == "b"
+    assert Settings.load(config, overrides({"model.path": "/models/c"})).model.name == "c"
+
+
+def test_a_name_is_not_empty() -> None:
+    with pytest.raises(ConfigError, match=r"model\.name"):
+        Settings.load(None, overrides({"model.name": ""}))

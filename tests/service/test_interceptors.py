@@ -56,12 +56,15 @@ async def fail_streaming(request: object, context: object) -> AsyncIterator[Any]
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_a_bug_is_logged_and_not_chained(lines: io.StringIO, streaming: bool, remaining: float | None) -> None:
     context: Any = BrokenContext(remaining)
-    with pytest.raises(ConnectionError) as caught:
-        if streaming:
-            async for _ in _streaming(fail_streaming, "StreamApplyEdit")(None, context):
-                pass
-        else:
+
+    async def call() -> None:
+        if not streaming:
             await _unary(fail, "ApplyEdit")(None, context)
+        async for _ in _streaming(fail_streaming, "StreamApplyEdit")(None, context):
+            pass
+
+    with pytest.raises(ConnectionError) as caught:
+        await call()
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]

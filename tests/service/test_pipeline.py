@@ -7,8 +7,8 @@ from contextlib import aclosing
 
 import pytest
 
-from drafts.align import Edit, Instruction, SearchReplace, SearchReplaceBlock, UpdateSnippet
-from drafts.align.plan import Span
+from drafts.align import Edit, Instruction, SearchReplace, SearchReplaceBlock, UnifiedDiff, UpdateSnippet, plan_edit
+from drafts.align.plan import Plan, Span
 from evals.example_edits import ExampleEdit, load_examples
 from service.config import EMBEDDED_MODEL_PATH, DraftingConfig, PromptFormatName, Settings
 from service.engine.base import GenerateRequest
@@ -16,7 +16,10 @@ from service.engine.scripted import Script, ScriptedEngine
 from service.errors import EditNotApplicable, EngineUnavailable, InvalidRequest, ResultRejected
 from service.pipeline import Pipeline
 from service.prompts import load_prompt_format
+from service.prompts.base import Answer, RenderedPrompt, TokenSpan, expect
+from service.prompts.cutters import WholeAnswer
 from service.prompts.tokenization import TextTokenizer
+from service.text_stream import TextStream
 from service.types import (
     ApplyRequest,
     ApplyResult,
@@ -116,6 +119,58 @@ async def test_says_when_the_model_differs_from_the_plan() -> None:
     _, result = await run(ScriptedEngine(script(other)), request())
     assert result.data == other.replace("\n", "\r\n").encode()
     assert not result.matches_plan
+
+
+class AnyPlan:
+    """A format that asks whatever the plan is worth, as those for instruct models do."""
+
+    def render(self, applied: ApplyRequest, plan: Plan) -> RenderedPrompt:
+        tokens = TOKENIZER.encode_text(applied.file.text)
+        return RenderedPrompt(
+            token_ids=tuple(tokens),
+            original=TokenSpan(0, len(tokens)),
+            edit=TokenSpan(len(tokens), len(tokens)),
+            stop_token_ids=(EOS,),
+            expected=expect(TOKENIZER, plan, end_token=EOS),
+            new_answer=lambda: Answer(TextStream(TOKENIZER), WholeAnswer()),
+        )
+
+
+UNPLACEABLE = [
+    UpdateSnippet("# ... existing code ...\nnowhere = to_be_found()\n# ... existing code ...\n"),
+    UnifiedDiff("@@ -900 +900 @@\n-no such line\n+another\n"),
+    SearchReplace((SearchReplaceBlock("no such text", "x"),)),
+]
+
+
+async def _answered(edit: Edit, text: str) -> ApplyResult:
+    events = Pipeline(ScriptedEngine(script(text)), AnyPlan(), Settings()).apply(request(edit))
+    results = [event async for event in events if isinstance(event, ApplyResult)]
+    return results[0]
+
+
+@pytest.mark.parametrize("edit", UNPLACEABLE, ids=lambda edit: type(edit).__name__)
+async def test_an_edit_without_a_place_is_no_success_where_the_model_changes_nothing(edit: Edit) -> None:
+    assert plan_edit(TEXT, edit, "python").confidence == 0
+    with pytest.raises(EditNotApplicable) as caught:
+        await _answered(edit, TEXT)
+    assert caught.value.reason == "EDIT_NOT_PLACED"
+    result = await _answered(edit, EDITED)
+    assert result.hunks
+    assert not result.matches_plan
+
+
+async def test_an_instruction_has_no_prediction_to_agree_with() -> None:
+    result = await _answered(Instruction("change nothing"), TEXT)
+    assert result.hunks == ()
+    assert not result.matches_plan
+
+
+async def test_an_edit_that_is_there_already_is_a_success() -> None:
+    block = "    return os.stat(path).st_size\n"
+    result = await _answered(SearchReplace((SearchReplaceBlock(block, block),)), TEXT)
+    assert result.hunks == ()
+    assert result.matches_plan
 
 
 async def test_hands_the_plan_to_the_drafter() -> None:

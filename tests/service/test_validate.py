@@ -112,3 +112,29 @@ def test_languages_by_path(path: str, language: str) -> None:
 
 def test_a_given_language_wins() -> None:
     assert valid(pb.SourceFile(path="a.py", text="x", language="ruby")).file.language == "ruby"
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("plaintext", "text"),
+        ("shellscript", "bash"),
+        ("typescriptreact", "tsx"),
+        ("javascriptreact", "javascript"),
+        ("jsonc", "json"),
+        ("makefile", "make"),
+        ("vue", "html"),
+        ("objective-c", "objectivec"),
+        ("csharp", "csharp"),
+        ("cpp", "cpp"),
+        ("c++", "cpp"),
+        ("Python", "python"),
+    ],
+)
+def test_editors_names_of_languages(name: str, language: str) -> None:
+    assert valid(pb.SourceFile(path="a", text="x", language=name)).file.language == language
+
+
+def test_every_alias_stands_for_a_language() -> None:
+    assert {languages.canonical(alias) for alias in languages.ALIASES} <= languages.KNOWN
+    assert not languages.KNOWN & languages.ALIASES.keys()

@@ -98,7 +98,18 @@ def test_tagged_keeps_a_closing_tag_that_does_not_end_the_answer() -> None:
 def test_tagged_truncated() -> None:
     assert rejected(Tagged(OPEN, CLOSE, "a"), "") == "RESULT_TRUNCATED"
     assert rejected(Tagged(OPEN, CLOSE, "a"), f"{OPEN}a\n</updated-code") == "RESULT_TRUNCATED"
-    assert rejected(Tagged(OPEN, CLOSE, "a"), f"{OPEN}a{CLOSE} and more") == "RESULT_TRUNCATED"
+    assert rejected(Tagged(OPEN, CLOSE, CLOSE), f"{OPEN}a{CLOSE}\nand") == "RESULT_TRUNCATED"
+
+
+@pytest.mark.parametrize("step", [1, 3, 7, 100])
+@pytest.mark.parametrize("chatter", [" and more", "\n\nThe change is applied.", f" <{CLOSE[:-1]} x"])
+def test_tagged_with_text_after_its_end(chatter: str, step: int) -> None:
+    with pytest.raises(ResultRejected, match="there is text after </updated-code>") as caught:
+        cut(Tagged(OPEN, CLOSE, "a"), f"{OPEN}a{CLOSE}{chatter}", [step] * 60)
+    assert caught.value.reason == "RESULT_NOT_IN_FORMAT"
+    with pytest.raises(ResultRejected) as caught:
+        cut(Tagged(OPEN, CLOSE, f"a{CLOSE}b"), f"{OPEN}a{CLOSE}b{CLOSE}{chatter}", [step] * 60)
+    assert caught.value.reason == "RESULT_NOT_IN_FORMAT"
 
 
 def test_tagged_without_its_opening() -> None:
@@ -153,6 +164,13 @@ def test_fenced_streams_before_the_end() -> None:
 )
 def test_fenced_rejects(answer: str, reason: str) -> None:
     assert rejected(Fenced(4, "a\n"), answer) == reason
+
+
+def test_fenced_says_what_was_asked_for_in_words() -> None:
+    with pytest.raises(ResultRejected, match="opened by 4 or more backticks") as caught:
+        cut(Fenced(4, "a\n"), "```\na\n```\n")
+    assert "[^`]" not in caught.value.message
+    assert "{4" not in caught.value.message
 
 
 CUTTERS: list[Callable[[], AnswerCutter]] = [
