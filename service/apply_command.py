@@ -176,7 +176,8 @@ def _figures(applied: AppliedEdit, edit: ClientEdit) -> str:
         placed = f"; where it goes is uncertain (confidence {applied.plan_confidence:.2f}): check the place"
     return (
         f"{len(applied.hunks)} hunks, {agreement}{placed}; "
-        f"{applied.output_tokens} tokens in {report.target_passes} target passes ({applied.tokens_per_pass:.1f} a pass), {applied.acceptance_rate:.0%} of the draft accepted, "
+        f"{applied.output_tokens} tokens in {report.target_passes} target passes "
+        f"({applied.tokens_per_pass:.1f} a pass), {applied.acceptance_rate:.0%} of the draft accepted, "
         f"{applied.timing.total:.2f} s"
     )
 
