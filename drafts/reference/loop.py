@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -102,6 +102,17 @@ class SpeculativeLoop:
     def run(self, prompt: Sequence[int]) -> Output:
         """Decodes after `prompt`. Raises ValueError when it is empty, holds ids outside of the vocabulary or leaves
         no room in the model, and when the drafter proposes more than it was allowed."""
+        steps = self.steps(prompt)
+        step = next(steps)
+        while True:
+            try:
+                step = steps.send(self.engine.forward(*step))
+            except StopIteration as end:
+                output: Output = end.value
+                return output
+
+    def steps(self, prompt: Sequence[int]) -> Generator[tuple[Tensor, int], Tensor, Output]:
+        """`run` without the passes: yields what to feed (int32 [n]) and how many rows it needs, takes the logits."""
         engine, stopper = self.engine, self.stopper
         self.check_prompt(prompt)
         engine.rewind(engine.offset)
@@ -118,7 +129,7 @@ class SpeculativeLoop:
             committed = [*prompt, *output]
             pending = self.pending(committed, engine.offset)
             fed = torch.cat([token_tensor(pending), proposal.tokens])
-            logits = engine.forward(fed, len(proposal) + 1)
+            logits = yield fed, len(proposal) + 1
             verdict = self.judge(logits, proposal, prompt, output, uniform)
             admitted = stopper.admit(output, verdict.emitted(proposal.tokens))
             own = torch.log_softmax(logits.double(), dim=1)

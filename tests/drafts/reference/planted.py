@@ -11,7 +11,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -134,54 +134,50 @@ class LimitIgnoresRemaining(SpeculativeLoop):
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """What it does, in words, and the reference with it."""
+    """What it does, in words; the part that it replaces, a field of Parts; and by what."""
 
     says: str
-    plant: Callable[[], Parts]
+    part: str
+    replacement: type
+
+    def plant(self) -> Parts:
+        return replace(Parts(), **{self.part: self.replacement})
+
+    @property
+    def home(self) -> str:
+        """The module whose tests are nearest."""
+        return HOMES[self.part]
 
 
-def _verifier(part: type[Verifier]) -> Callable[[], Parts]:
-    return lambda: replace(Parts(), verifier=part)
-
-
-def _loop(part: type[SpeculativeLoop]) -> Callable[[], Parts]:
-    return lambda: replace(Parts(), loop=part)
-
-
-def _lookup(part: type[PromptLookup]) -> Callable[[], Parts]:
-    return lambda: replace(Parts(), prompt_lookup=part)
-
-
-def _draft_model(part: type[DraftModel]) -> Callable[[], Parts]:
-    return lambda: replace(Parts(), draft_model=part)
-
-
-def _stopper(part: type[Stopper]) -> Callable[[], Parts]:
-    return lambda: replace(Parts(), stopper=part)
-
+HOMES = {
+    "verifier": "verify",
+    "penalizer": "penalties",
+    "stopper": "stops",
+    "loop": "loop",
+    "prompt_lookup": "prompt_lookup",
+    "draft_model": "draft_model",
+}
 
 BUGS = {
-    "q-is-p": Bug("the draft is treated as if q = p", _verifier(DraftTakenForTarget)),
-    "one-hot-index": Bug("a one-hot at the wrong index", _verifier(OneHotAtWrongIndex)),
-    "resample-p": Bug("resampling from p after a rejection", _verifier(ResampledFromTarget)),
-    "uniform-order": Bug("uniforms in another order", _verifier(UniformsSwapped)),
-    "uniform-reused": Bug("one uniform for accepting and resampling", _verifier(ResampleDrawnOnlyWhenAccepted)),
-    "greedy-mismatch": Bug("greedy keeps a mismatch", _verifier(GreedyKeepsMismatch)),
-    "bonus-row": Bug("the bonus token from the wrong row", _verifier(OwnTokenFromWrongRow)),
-    "penalty-history": Bug(
-        "penalties blind to this round's kept drafts", lambda: replace(Parts(), penalizer=PenaltiesBlindToKeptDrafts)
-    ),
-    "lookup-oldest": Bug("lookup by oldest occurrence", _lookup(LookupOldest)),
-    "lookup-shortest": Bug("lookup by shortest n-gram", _lookup(LookupShortest)),
-    "lookup-k": Bug("lookup ignores k", _lookup(LookupIgnoresK)),
-    "draft-truncate": Bug("the draft model does not truncate", _draft_model(DraftNotTruncated)),
-    "draft-refeed": Bug("the draft model does not re-feed", _draft_model(DraftNotRefed)),
-    "no-rollback": Bug("no rollback of the target's cache", _loop(NoRollback)),
-    "own-token-cached": Bug("the extra token is counted as cached", _loop(OwnTokenCountedAsCached)),
-    "own-token-unfed": Bug("the extra token is never fed", _loop(OwnTokenNeverFed)),
-    "eos-kept": Bug("end-of-sequence is kept in the output", _stopper(EndOfSequenceKept)),
-    "stop-uncut": Bug("a stop string is not cut", _stopper(StopStringNotCut)),
-    "k-plus-one": Bug("k + 1 tokens are allowed when fewer remain", _loop(LimitIgnoresRemaining)),
+    "q-is-p": Bug("the draft is treated as if q = p", "verifier", DraftTakenForTarget),
+    "one-hot-index": Bug("a one-hot at the wrong index", "verifier", OneHotAtWrongIndex),
+    "resample-p": Bug("resampling from p after a rejection", "verifier", ResampledFromTarget),
+    "uniform-order": Bug("uniforms in another order", "verifier", UniformsSwapped),
+    "uniform-reused": Bug("one uniform for accepting and resampling", "verifier", ResampleDrawnOnlyWhenAccepted),
+    "greedy-mismatch": Bug("greedy keeps a mismatch", "verifier", GreedyKeepsMismatch),
+    "bonus-row": Bug("the bonus token from the wrong row", "verifier", OwnTokenFromWrongRow),
+    "penalty-history": Bug("penalties blind to this round's kept drafts", "penalizer", PenaltiesBlindToKeptDrafts),
+    "lookup-oldest": Bug("lookup by oldest occurrence", "prompt_lookup", LookupOldest),
+    "lookup-shortest": Bug("lookup by shortest n-gram", "prompt_lookup", LookupShortest),
+    "lookup-k": Bug("lookup ignores k", "prompt_lookup", LookupIgnoresK),
+    "draft-truncate": Bug("the draft model does not truncate", "draft_model", DraftNotTruncated),
+    "draft-refeed": Bug("the draft model does not re-feed", "draft_model", DraftNotRefed),
+    "no-rollback": Bug("no rollback of the target's cache", "loop", NoRollback),
+    "own-token-cached": Bug("the extra token is counted as cached", "loop", OwnTokenCountedAsCached),
+    "own-token-unfed": Bug("the extra token is never fed", "loop", OwnTokenNeverFed),
+    "eos-kept": Bug("end-of-sequence is kept in the output", "stopper", EndOfSequenceKept),
+    "stop-uncut": Bug("a stop string is not cut", "stopper", StopStringNotCut),
+    "k-plus-one": Bug("k + 1 tokens are allowed when fewer remain", "loop", LimitIgnoresRemaining),
 }
 
 
@@ -199,14 +195,16 @@ class _FirstFailure:
 
 
 def run_tests(bug: str | None) -> _FirstFailure:
-    """This folder's tests, quietly, until the first failure."""
+    """This folder's tests, quietly, until the first failure; the tests nearest to the bug come first."""
     first = _FirstFailure()
     os.environ.pop("REDRAFT_PLANTED_BUG", None)
+    paths = sorted(TESTS.glob("test_*.py"))
     if bug is not None:
         os.environ["REDRAFT_PLANTED_BUG"] = bug
+        paths.sort(key=lambda path: path.stem != f"test_{BUGS[bug].home}")
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            pytest.main(["-x", "-q", "-p", "no:cacheprovider", str(TESTS)], plugins=[first])
+            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *map(str, paths)], plugins=[first])
     finally:
         os.environ.pop("REDRAFT_PLANTED_BUG", None)
     return first

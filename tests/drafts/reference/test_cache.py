@@ -126,7 +126,7 @@ def test_layers_that_differ_have_no_offset() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 12)), max_size=12))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_dense_and_paged_are_one(steps: list[tuple[int, int]]) -> None:
     cache_pool = pool(40)
     dense, paged = DenseCache(LAYERS), PagedCache(cache_pool)

@@ -32,7 +32,7 @@ def fresh(context: list[int], length: int) -> list[int]:
 
 
 @given(blocks=st.lists(st.lists(st.integers(0, V - 1), max_size=6), max_size=8), kept=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_proposals_equal_fresh_greedy_decoding(parts: Parts, blocks: list[list[int]], kept: st.DataObject) -> None:
     """Whatever part of a draft is kept, and whatever comes instead."""
     drafter = parts.draft_model(FunctionEngine(summing, V))

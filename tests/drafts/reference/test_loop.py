@@ -106,7 +106,7 @@ NAMES = list(drafters(Parts()))
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("k", [0, 1, 4, 9])
+@pytest.mark.parametrize("k", [0, 1, 5])
 @pytest.mark.parametrize("penalties", [Penalties(), Penalties(1.3, 0.5, 0.25)], ids=["plain", "penalized"])
 def test_greedy_equals_plain_decoding(parts: Parts, name: str, k: int, penalties: Penalties) -> None:
     params = Params(48, k, penalties=penalties)
