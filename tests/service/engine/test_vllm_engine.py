@@ -149,8 +149,17 @@ def short(by_length: list[Case]) -> Case:
 
 @pytest.fixture(scope="session")
 async def blocks(engine: VllmEngine, short: Case) -> list[range]:
-    """Where the long accepted blocks lie in the output of the short example when its own answer is the plan."""
-    drafted = await short.ask(engine, plan(short.tokens))
+    """Where the long accepted blocks lie in the output of the short example when its own answer is the plan.
+
+    The last token of a block is the pass's own.
+    """
+    for _ in range(10):
+        drafted = await short.ask(engine, plan(short.tokens))
+        # On a busy machine vLLM hands out two passes as one output now and then.
+        if len(drafted.outputs) == drafted.report.target_passes:
+            break
+    else:
+        pytest.fail("the passes could not be told apart: is the machine overloaded?")
     found: list[range] = []
     start = 0
     for output in drafted.outputs:
