@@ -18,6 +18,7 @@ from typing import Any, Final
 DUMP_LOGGER: Final = "vllm.logging_utils.dump_input"
 CONFIG_VARIABLE: Final = "VLLM_LOGGING_CONFIG_PATH"
 _LEVEL_VARIABLE: Final = "VLLM_LOGGING_LEVEL"
+_CONFIGURE_VARIABLE: Final = "VLLM_CONFIGURE_LOGGING"
 
 
 def configuration(level: str) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 
     variables: as they will be when vLLM starts. An operator's own logging configuration wins, and answers for itself.
     """
-    if CONFIG_VARIABLE in variables:
+    if CONFIG_VARIABLE in variables or variables.get(_CONFIGURE_VARIABLE) == "0":
         return {}
     path = Path(_folder().name) / "vllm-logging.json"
     level = variables.get(_LEVEL_VARIABLE, "WARNING").upper()
