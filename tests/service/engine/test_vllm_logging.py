@@ -10,7 +10,7 @@ from service.engine import vllm_logging
 
 SECRET = "the callers tokens"
 PROGRAM = f"""
-import os, sys
+import os
 from service.config import EngineConfig
 from service.engine import vllm_logging
 from service.engine.vllm import environment
@@ -29,7 +29,7 @@ def fail_a_step():
     init_logger("vllm.v1.engine.core").info("not this")
 
 fail_a_step()
-print("without it", file=sys.stderr, flush=True)
+print("without it", flush=True)
 del os.environ[vllm_logging.CONFIG_VARIABLE]
 fail_a_step()
 """
@@ -39,12 +39,13 @@ def test_a_failing_step_does_not_log_the_callers_tokens() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=300,
         check=True,
     )
-    with_it, _, without_it = done.stderr.partition("without it")
+    with_it, _, without_it = done.stdout.partition("without it")
     assert SECRET not in with_it
     assert "another error" in with_it
     assert "not this" not in with_it
