@@ -22,106 +22,46 @@ Everything not named is small and random, and training uses it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers import OPTConfig, OPTForCausalLM
+from transformers import OPTForCausalLM
 
+from service.embedded.training.gains import Gain, same_storage
+from service.embedded.training.layout import (
+    AGREEMENT,
+    AGREEMENT_SHARE,
+    AGREES,
+    ANCHOR,
+    BITS,
+    CANDIDATE_VOTE,
+    CHAIN,
+    CHAIN_SLACK,
+    EMBEDDING,
+    FREQUENCIES,
+    HEAD,
+    HIDDEN,
+    LAYERS,
+    MATCH,
+    ORIGINAL_VOTE,
+    POSITIONS,
+    PRIOR,
+    PRIOR_FREQUENCIES,
+    SEGMENT,
+    SLOTS,
+    SNIPPET_VOTE,
+    SPREAD,
+    THRESHOLD,
+    WILD,
+    WILD_FAR,
+    SpecialIds,
+    amplitudes,
+    golay_words,
+    model_config,
+    position_codes,
+    rotation,
+)
 from service.embedded.training.tokenizer import VOCABULARY
-
-HIDDEN, HEADS, LAYERS, FEED_FORWARD, EMBEDDING, POSITIONS = 512, 4, 5, 512, 64, 8192
-HEAD = HIDDEN // HEADS
-BITS, FREQUENCIES = 24, 18
-
-# The constant pair's size: it dominates the norm of the residual, so LayerNorm is nearly a fixed scaling.
-ANCHOR = 60.0
-
-
-class Slots:
-    """Dimensions of the residual stream, by what is written there."""
-
-    def __init__(self) -> None:
-        self._next = 0
-        self.identity = self._take(BITS)
-        self.answer_word = self._take(BITS)
-        self.hash_query = self._take(BITS)  # tokens 0..3 back
-        self.hash_key = self._take(BITS)  # tokens 1..4 back
-        self.previous = self._take(BITS)
-        self.hash4_query = self._take(BITS)  # tokens 4..7 back
-        self.hash4_key = self._take(BITS)
-        self.hash8_query = self._take(BITS)  # tokens 8..15 back
-        self.hash8_key = self._take(BITS)
-        self.position = self._take(2 * FREQUENCIES)
-        self.place = self._take(2 * FREQUENCIES)
-        self.expected = self._take(2 * FREQUENCIES)
-        self.snippet_place = self._take(2 * FREQUENCIES)
-        self.snippet_expected = self._take(2 * FREQUENCIES)
-        self.candidate = self._take(BITS)
-        self.snippet_candidate = self._take(BITS)
-        self.answer = self._take(BITS)
-        self.anchor = self._take(2)
-        self.is_edit, self.is_out, self.is_file, self.is_gap, self.is_start = (self._take(1) for _ in range(5))
-        self.gaps_key, self.gaps4_key, self.gaps8_key, self.gaps16_key = (self._take(1) for _ in range(4))
-        self.wild, self.wild_far, self.agrees = (self._take(1) for _ in range(3))
-        self.in_original, self.in_snippet, self.in_output = (self._take(1) for _ in range(3))
-        self.ballast = self._take(16)  # keeps every write's mean at zero, so that LayerNorm's centring changes nothing
-        if self._next > HIDDEN:
-            raise ValueError(f"the circuit needs {self._next} dimensions, the model has {HIDDEN}")
-
-    def _take(self, count: int) -> slice:
-        self._next += count
-        return slice(self._next - count, self._next)
-
-
-SLOTS = Slots()
-
-
-@dataclass(frozen=True)
-class SpecialIds:
-    """Token ids of the format's special tokens."""
-
-    file: int
-    edit: int
-    out: int
-    keep: int
-    end: int
-
-
-def golay_words() -> Tensor:
-    """All 4,096 words of the extended binary Golay code as +-1, float [4096, 24] (MacWilliams and Sloane, 1977)."""
-    generator = 0b110001110101  # x^11 + x^10 + x^6 + x^5 + x^4 + x^2 + 1
-    words = torch.zeros(VOCABULARY, BITS)
-    for message in range(VOCABULARY):
-        word = 0
-        for bit in range(12):
-            if message >> bit & 1:
-                word ^= generator << bit
-        bits = [word >> i & 1 for i in range(23)]
-        words[message] = torch.tensor([*bits, sum(bits) % 2], dtype=torch.float32) * 2 - 1
-    return words
-
-
-def _frequencies() -> Tensor:
-    return torch.exp(torch.linspace(math.log(2.9), math.log(2 * math.pi / 16000), FREQUENCIES))
-
-
-def _amplitudes() -> Tensor:
-    """Weights of the frequencies in a head that attends a fixed number of tokens back; their sum is its score there."""
-    return torch.where(_frequencies() > 0.1, 16.0, 4.0)
-
-
-def position_codes(count: int) -> Tensor:
-    """Cosines then sines, [count, 64]."""
-    angle = torch.arange(count, dtype=torch.float64)[:, None] * _frequencies().double()
-    return torch.cat([angle.cos(), angle.sin()], dim=1).float()
-
-
-def rotation(offset: float) -> Tensor:
-    """Matrix that maps the code of a position to the code of `position + offset`, [64, 64]."""
-    angle = _frequencies() * offset
-    c, s = torch.diag(angle.cos()), torch.diag(angle.sin())
-    return torch.cat([torch.cat([c, -s], dim=1), torch.cat([s, c], dim=1)])
 
 
 class CircuitBuilder:
@@ -133,6 +73,11 @@ class CircuitBuilder:
         self.generator = torch.Generator().manual_seed(seed)
         self.model = OPTForCausalLM(model_config(special))
         self.decoder = self.model.model.decoder
+        self.gains: list[Gain] = []
+
+    def _gain(self, name: str, weight: Tensor, *index: int | slice | list[int]) -> None:
+        """Declares weight[index], a part of a parameter or of a view of one, to be scaled as one by training."""
+        self.gains.append(Gain.of(self.model, name, weight, *index))
 
     def build(self) -> OPTForCausalLM:
         with torch.no_grad():
@@ -215,7 +160,10 @@ class CircuitBuilder:
         out[:, SLOTS.anchor] = 0
         out[:BITS] = 0
         out[:BITS, SLOTS.answer] = torch.eye(BITS)
+        out[:BITS, SLOTS.candidate] = torch.eye(BITS) * CANDIDATE_VOTE
         self.decoder.project_out.weight.copy_(out)
+        self._gain("answer", self.decoder.project_out.weight, slice(0, BITS), SLOTS.answer)
+        self._gain("vote of the first match", self.decoder.project_out.weight, slice(0, BITS), SLOTS.candidate)
         head = torch.zeros(VOCABULARY, EMBEDDING)
         head[:, :BITS] = words * 0.4
         head[[s.file, s.edit, s.out, s.keep]] = 0
@@ -244,7 +192,7 @@ class CircuitBuilder:
     def _offset_head(self, layer: int, head: int, offset: int) -> tuple[Tensor, Tensor]:
         """A head that attends to the token `offset` back. Returns (v weight, out weight)."""
         q, k, _, v, out = self._head(layer, head)
-        amplitude = _amplitudes().repeat(2)
+        amplitude = amplitudes().repeat(2)
         q[: 2 * FREQUENCIES, SLOTS.position] = math.sqrt(HEAD) * amplitude[:, None] * rotation(-offset)
         k[: 2 * FREQUENCIES, SLOTS.position] = torch.eye(2 * FREQUENCIES)
         return v, out
@@ -326,6 +274,7 @@ class CircuitBuilder:
             for bias, slope in ((0.0, share), (-1.0, -share)):
                 self._unit(fc1, fc2, unit, dict.fromkeys(gaps[:window], 1.0), bias)
                 fc2.weight[SLOTS.wild, unit] = slope
+                self._gain(f"wild {window}", fc2.weight, SLOTS.wild, unit)
                 unit += 1
 
     def _match(self, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, int]:
@@ -341,6 +290,7 @@ class CircuitBuilder:
         for (query, key), nats in zip(pairs, MATCH, strict=True):
             q[start : start + BITS, query] = torch.eye(BITS) * (nats / BITS) * math.sqrt(HEAD)
             k[start : start + BITS, key] = torch.eye(BITS)
+            self._gain(f"match {layer}.{head}.{start // BITS}", q, slice(start, start + BITS), query)
             start += BITS
         q_bias[start] = math.sqrt(HEAD)
         return q, k, q_bias, v, out, start
@@ -355,6 +305,8 @@ class CircuitBuilder:
         k[row, SLOTS.is_out] = SEGMENT
         k[row, SLOTS.wild] = 1.0
         k[row, SLOTS.is_start] = SEGMENT + THRESHOLD  # "no match": its answer is nothing
+        layer = next(i for i in range(LAYERS) if same_storage(k, self.decoder.layers[i].self_attn.k_proj.weight))
+        self._gain(f"threshold {layer}", k, row, SLOTS.is_start)
 
     def _layer2(self) -> None:
         _, k, _, v, out, row = self._match(2, 0)
@@ -390,6 +342,7 @@ class CircuitBuilder:
         for unit, (bias, slope) in enumerate(((0.0, WILD_FAR), (-1.0, -WILD_FAR))):
             self._unit(fc1, fc2, unit, dict.fromkeys((*gaps, SLOTS.gaps16_key.start), 1.0), bias)
             fc2.weight[SLOTS.wild_far, unit] = slope
+            self._gain("wild far", fc2.weight, SLOTS.wild_far, unit)
         # Is this token what the original's match said one token ago? Then a snippet only quotes here.
         # The score is the offset head's plus AGREEMENT for equal words (a third of it at most for unequal ones),
         # against the start token, which stands between the two.
@@ -400,7 +353,7 @@ class CircuitBuilder:
         )
         attention.k_proj.weight[row : row + BITS, SLOTS.candidate] = torch.eye(BITS)
         attention.q_proj.bias[row + BITS] = math.sqrt(HEAD)
-        attention.k_proj.weight[row + BITS, SLOTS.is_start] = float(_amplitudes().sum()) + 0.7 * AGREEMENT
+        attention.k_proj.weight[row + BITS, SLOTS.is_start] = float(amplitudes().sum()) + AGREEMENT_SHARE * AGREEMENT
         attention.v_proj.bias[rows] = 1.0
         v[0, SLOTS.is_start] = -1.0
         out[SLOTS.agrees, 0] = 1.0
@@ -412,50 +365,18 @@ class CircuitBuilder:
         for i, f in enumerate(torch.cat([chosen, chosen + FREQUENCIES]).tolist()):
             q[row + 1 + i, SLOTS.expected.start + f] = PRIOR / PRIOR_FREQUENCIES * math.sqrt(HEAD)
             k[row + 1 + i, SLOTS.position.start + f] = 1
+            self._gain(f"prior {f % FREQUENCIES}", q, row + 1 + i, SLOTS.expected.start + f)
         self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * ORIGINAL_VOTE)
         q, k, _, v, out, row = self._match(4, 1)
         self._snippet_bias(k, row)
         k[row, SLOTS.agrees] = -AGREES
+        self._gain("agrees", k, row, SLOTS.agrees)
         k[row, SLOTS.wild_far] = 1.0
         k[row, SLOTS.is_start] += CHAIN - CHAIN_SLACK
         fast = 10
         for i, f in enumerate([*range(fast), *range(FREQUENCIES, FREQUENCIES + fast)]):
             q[row + 1 + i, SLOTS.snippet_expected.start + f] = CHAIN / fast * math.sqrt(HEAD)
             k[row + 1 + i, SLOTS.position.start + f] = 1
+            self._gain(f"chain {f % FREQUENCIES}", q, row + 1 + i, SLOTS.snippet_expected.start + f)
         self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * SNIPPET_VOTE)
-
-
-# Standard deviation of the residual stream before layer 0, ..., after layer 4, as measured: LayerNorm's gain undoes it.
-SPREAD = (3.781, 3.797, 3.824, 3.839, 3.849, 3.853)
-
-# Nats, for the last token, tokens 0 to 3, 4 to 7 and 8 to 15 back: a nearer window outweighs the noise of the farther.
-# An elision in a window, or nearer, gives the snippet's keys WILD instead; THRESHOLD is what counts as a match there.
-MATCH = (42.0, 34.0, 26.0, 18.0)
-WILD = (0.0, 12.0, 22.0)
-THRESHOLD = sum(MATCH) - 10.0
-SEGMENT, PRIOR, PRIOR_FREQUENCIES = 80.0, 14.0, 15
-AGREEMENT, AGREES = 60.0, 2.0
-# A snippet's place counts when 16 tokens ago it was the place 16 before; nearer to an elision than 32 it need not.
-CHAIN, CHAIN_SLACK, WILD_FAR = 24.0, 8.0, 24.0
-ORIGINAL_VOTE, SNIPPET_VOTE = 1.0, 2.0
-
-
-def model_config(special: SpecialIds) -> OPTConfig:
-    return OPTConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=HIDDEN,
-        num_hidden_layers=LAYERS,
-        ffn_dim=FEED_FORWARD,
-        num_attention_heads=HEADS,
-        max_position_embeddings=POSITIONS,
-        word_embed_proj_dim=EMBEDDING,
-        do_layer_norm_before=True,
-        activation_function="relu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        layerdrop=0.0,
-        tie_word_embeddings=False,
-        bos_token_id=special.file,
-        eos_token_id=special.end,
-        pad_token_id=special.end,
-    )
+        self._gain("vote of the snippet", out, SLOTS.answer, slice(0, BITS))

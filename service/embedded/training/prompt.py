@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from service.embedded.training.circuit import SpecialIds
 from service.embedded.training.edits import SyntheticEdit
+from service.embedded.training.layout import SpecialIds
 from service.embedded.training.tokenizer import EDIT, END, FILE, KEEP, OUT
 
 # A tag is written four times: the copy circuit's nearest window is four tokens, so a text's start has a full one.

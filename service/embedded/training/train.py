@@ -1,7 +1,12 @@
 """Trains the embedded model: `python -m service.embedded.training.train --corpus corpus.jsonl.gz --out DIR`.
 
-Starts from the copy circuit (or from `--resume DIR`, a checkpoint of an earlier run), and writes `model.safetensors`
-in half precision, `config.json` and `training.json`. Runs on CPU or GPU; deterministic by seed as far as torch is.
+What is learned are the gains of the copy circuit (`circuit.py`): how many nats a match of each window is worth, the
+thresholds, the prior of a place by frequency, the votes. Each is one factor over a block of weights, so a few hundred
+steps are enough, and the circuit stays exact. Training all weights freely needs far more tokens than that before it
+does better than it does harm.
+
+Writes `model.safetensors` in half precision, `config.json` and `training.json` (recipe and gains; `--resume` goes on
+from one). Runs on CPU or GPU; deterministic by seed as far as torch is.
 """
 
 from __future__ import annotations
@@ -16,31 +21,27 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from transformers import OPTForCausalLM
 
 from service.embedded.training.circuit import CircuitBuilder
 from service.embedded.training.edits import EditSampler
+from service.embedded.training.gains import GainedModel
 from service.embedded.training.prompt import Sample, encode_edit, special_ids
 from service.embedded.training.sources import read_corpus
-
-# Layers 0 and 1, the embeddings and the position table compute exact hashes: nothing to learn there.
-FROZEN = ("embed_tokens", "embed_positions", "project_in", "layers.0.", "layers.1.")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """tokens: per step, padding included. sizes: (share, least lines, most lines) of the files drawn."""
+    """tokens: per batch, padding included. sizes: (share, least lines, most lines) of the files drawn."""
 
     minutes: float
-    learning_rate: float = 3e-4
-    warmup_steps: int = 50
-    decay_share: float = 0.5
-    tokens: int = 8192
+    learning_rate: float = 8e-3
+    warmup_steps: int = 5
+    decay_share: float = 0.6
+    tokens: int = 6144
+    batches_per_step: int = 2
     max_length: int = 7000
     sizes: tuple[tuple[float, int, int], ...] = ((0.5, 12, 60), (0.3, 60, 130), (0.2, 130, 260))
     seed: int = 0
-    weight_decay: float = 0.0
-    average: float = 0.99
 
 
 def batches(sampler: EditSampler, tokenizer: Tokenizer, recipe: Recipe) -> Iterator[list[Sample]]:
@@ -62,7 +63,7 @@ def batches(sampler: EditSampler, tokenizer: Tokenizer, recipe: Recipe) -> Itera
         yield batch
 
 
-def loss_of(model: OPTForCausalLM, batch: list[Sample], device: torch.device) -> tuple[Tensor, int, int, int]:
+def loss_of(model: GainedModel, batch: list[Sample], device: torch.device) -> tuple[Tensor, int, int, int]:
     """Mean cross-entropy over the answers; (loss, answer tokens, wrong tokens, exact answers)."""
     length = max(len(sample.ids) for sample in batch)
     ids = torch.zeros(len(batch), length, dtype=torch.long)
@@ -71,10 +72,8 @@ def loss_of(model: OPTForCausalLM, batch: list[Sample], device: torch.device) ->
         ids[row, : len(sample.ids)] = torch.tensor(sample.ids)
         answers[row, sample.answer : len(sample.ids)] = True
     ids, answers = ids.to(device), answers.to(device)
-    # Padding stands after every answer, so the causal mask hides it.
-    hidden = model.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).last_hidden_state
     picked = answers[:, 1:]
-    logits = model.lm_head(hidden[:, :-1][picked])
+    logits = model(ids, picked)
     target = ids[:, 1:][picked]
     wrong = logits.argmax(-1) != target
     rows = torch.arange(len(batch), device=device)[:, None].expand_as(picked)[picked]
@@ -87,18 +86,14 @@ def train(recipe: Recipe, corpus: Path, tokenizer_path: Path, out: Path, resume:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tokenizer = Tokenizer.from_file(str(tokenizer_path))
     tokenizer.encode_special_tokens = True
-    if resume is None:
-        model = CircuitBuilder(special_ids(tokenizer), recipe.seed).build()
-    else:
-        model = OPTForCausalLM.from_pretrained(resume, dtype=torch.float32)
-    torch.nn.Module.to(model, device)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad = not any(part in name for part in FROZEN)
-    learned = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    average = {name: parameter.detach().clone() for name, parameter in learned.items()}
-    optimizer = torch.optim.AdamW(
-        learned.values(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=recipe.weight_decay
-    )
+    builder = CircuitBuilder(special_ids(tokenizer), recipe.seed)
+    model = GainedModel(builder.build(), builder.gains)
+    model.to(device)
+    if resume is not None:
+        earlier = json.loads((resume / "training.json").read_text())["gains"]
+        with torch.no_grad():
+            model.factors.copy_(torch.tensor([earlier[name] for name in model.names]))
+    optimizer = torch.optim.Adam([model.factors], lr=recipe.learning_rate, betas=(0.9, 0.98))
     stream = batches(EditSampler(read_corpus(corpus), recipe.seed), tokenizer, recipe)
 
     begin, step, seen, saved = time.monotonic(), 0, 0, time.monotonic()
@@ -109,46 +104,40 @@ def train(recipe: Recipe, corpus: Path, tokenizer_path: Path, out: Path, resume:
         rate = min(1.0, (step + 1) / recipe.warmup_steps) * min(1.0, (1 - share) / recipe.decay_share)
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * rate
-        batch = next(stream)
-        loss, tokens, wrong, exact = loss_of(model, batch, device)
+        loss = 0.0
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(learned.values(), 1.0)
+        for _ in range(recipe.batches_per_step):
+            batch = next(stream)
+            part, *counts = loss_of(model, batch, device)
+            (part / recipe.batches_per_step).backward()
+            seen += sum(len(sample.ids) for sample in batch)
+            loss += float(part.detach()) / recipe.batches_per_step
+            for i, value in enumerate((*counts, len(batch))):
+                window[i] += value
+        torch.nn.utils.clip_grad_norm_([model.factors], 1.0)
         optimizer.step()
-        decay = min(recipe.average, (step + 1) / (step + 10))
-        with torch.no_grad():
-            for name, parameter in learned.items():
-                average[name].lerp_(parameter, 1 - decay)
         step += 1
-        seen += sum(len(sample.ids) for sample in batch)
-        for i, value in enumerate((tokens, wrong, exact, len(batch))):
-            window[i] += value
-        if step % 10 == 0:
+        if step % 5 == 0:
             print(
-                f"step {step}  {elapsed:.1f} min  {seen / 1e6:.2f}M tokens  loss {loss.item():.4f}  "
+                f"step {step}  {elapsed:.1f} min  {seen / 1e6:.2f}M tokens  loss {loss:.4f}  "
                 f"token errors {window[1] / window[0]:.5f}  exact {window[2] / window[3]:.3f}",
                 flush=True,
             )
             window = [0, 0, 0, 0]
         if time.monotonic() - saved > 240:
-            save(model, average, out, recipe, step, seen)
+            save(model, out, recipe, step, seen)
             saved = time.monotonic()
-    save(model, average, out, recipe, step, seen)
+    save(model, out, recipe, step, seen)
 
 
-def save(model: OPTForCausalLM, average: dict[str, Tensor], out: Path, recipe: Recipe, step: int, seen: int) -> None:
-    """Writes the averaged weights in half precision."""
-    live = {name: parameter.detach().clone() for name, parameter in model.named_parameters() if name in average}
+def save(model: GainedModel, out: Path, recipe: Recipe, step: int, seen: int) -> None:
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name in average:
-                parameter.copy_(average[name])
-        half = {name: tensor.to(torch.float16) for name, tensor in model.state_dict().items()}
-        model.save_pretrained(out, state_dict=half)
-        for name, parameter in model.named_parameters():
-            if name in live:
-                parameter.copy_(live[name])
-    (out / "training.json").write_text(json.dumps({"recipe": asdict(recipe), "steps": step, "tokens": seen}, indent=1))
+        state = {**model.model.state_dict(), **model.weights()}
+        gains = dict(zip(model.names, (round(factor, 5) for factor in model.factors.tolist()), strict=True))
+        half = {name: tensor.to(torch.float16).contiguous().cpu() for name, tensor in state.items()}
+    model.model.save_pretrained(out, state_dict=half)
+    record = {"recipe": asdict(recipe), "steps": step, "tokens": seen, "gains": gains}
+    (out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def main() -> None:
