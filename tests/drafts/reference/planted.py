@@ -194,20 +194,29 @@ class _FirstFailure:
         self.passed += report.when == "call" and report.passed
 
 
-def run_tests(bug: str | None) -> _FirstFailure:
-    """This folder's tests, quietly, until the first failure; the tests nearest to the bug come first."""
+def run_tests(bug: str | None, *tests: str) -> _FirstFailure:
+    """The tests named (FILE::TEST), or all of this folder, until the first failure; those nearest to the bug first."""
     first = _FirstFailure()
     os.environ.pop("REDRAFT_PLANTED_BUG", None)
-    paths = sorted(TESTS.glob("test_*.py"))
+    names = list(tests) or sorted(path.name for path in TESTS.glob("test_*.py"))
     if bug is not None:
         os.environ["REDRAFT_PLANTED_BUG"] = bug
-        paths.sort(key=lambda path: path.stem != f"test_{BUGS[bug].home}")
+        names.sort(key=lambda name: name != f"test_{BUGS[bug].home}.py")
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *map(str, paths)], plugins=[first])
+            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *(str(TESTS / name) for name in names)], plugins=[first])
     finally:
         os.environ.pop("REDRAFT_PLANTED_BUG", None)
     return first
+
+
+def catcher(bug: str) -> str | None:
+    """The first test that fails with the bug and passes without it; None when that is not so."""
+    test = run_tests(bug).test
+    if test is None:
+        return None
+    again = run_tests(None, test)  # a test that fails anyhow has caught nothing
+    return test if again.test is None and again.passed == 1 else None
 
 
 def main() -> int:
@@ -218,7 +227,7 @@ def main() -> int:
         return 1
     caught = 0
     for name, bug in BUGS.items():
-        test = run_tests(name).test
+        test = catcher(name)
         caught += test is not None
         print(f"{bug.says:<46} {test or 'NOT CAUGHT'}", flush=True)
     print(f"{caught} of {len(BUGS)} planted bugs caught")
