@@ -1,0 +1,160 @@
+"""The training program: its circuit, its edits, its format, and the weights that it made."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+
+from drafts.align import UpdateSnippet, plan_edit
+from evals.example_edits import load_examples
+from service.config import EMBEDDED_MODEL_PATH, PromptFormatName
+from service.embedded.training.circuit import CircuitBuilder
+from service.embedded.training.edits import EditSampler, SyntheticEdit
+from service.embedded.training.gains import GainedModel
+from service.embedded.training.layout import golay_words, position_codes, rotation
+from service.embedded.training.prompt import encode_edit, special_ids
+from service.embedded.training.sources import SourceError, fetch, read_packages, source_text
+from service.prompts import load_prompt_format
+from service.types import ApplyRequest, SourceFile
+
+MARKER = "# ... existing code ..."
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(EMBEDDED_MODEL_PATH / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+@pytest.fixture(scope="module")
+def sampler() -> EditSampler:
+    files: dict[str, list[str]] = {}
+    for example in load_examples():
+        files.setdefault(example.language, []).append(example.original)
+    return EditSampler(files, seed=7)
+
+
+def snippet_of(edit: SyntheticEdit) -> str:
+    marked = [MARKER] if edit.elided_start else []
+    *inner, last = edit.pieces
+    marked.append(f"\n{MARKER}\n".join([*inner, last if edit.elided_end else last.removesuffix("\n")]))
+    if edit.elided_end:
+        marked.append(MARKER)
+    return "\n".join(marked) + "\n"
+
+
+def test_golay_words_are_far_apart() -> None:
+    words = golay_words()
+    assert words.shape == (4096, 24)
+    products = words @ words.T
+    products.fill_diagonal_(-24)
+    assert int(products.max()) == 24 - 2 * 8  # at least eight places differ
+
+
+def test_a_rotation_moves_a_position() -> None:
+    codes = position_codes(200)
+    assert torch.allclose(rotation(13) @ codes[100], codes[113], atol=1e-4)
+
+
+def test_pieces_and_gaps_are_the_result(sampler: EditSampler) -> None:
+    for _ in range(200):
+        edit = sampler.draw(10, 60)
+        at = 0
+        for piece in edit.pieces:
+            at = edit.after.find(piece.removesuffix("\n"), at)
+            assert at >= 0
+        assert edit.elided_start or edit.after.startswith(edit.pieces[0])
+        assert edit.elided_end or edit.after.endswith(edit.pieces[-1])
+
+
+def test_training_writes_the_format_that_is_served(tokenizer: Tokenizer, sampler: EditSampler) -> None:
+    served = load_prompt_format(PromptFormatName.EMBEDDED, EMBEDDED_MODEL_PATH)
+    compared = 0
+    while compared < 40:
+        edit = sampler.draw(10, 40)
+        *inner, last = edit.pieces
+        split = [piece.split("\n") for piece in (*inner, last if edit.elided_end else last.removesuffix("\n"))]
+        edges = [line for lines in split for line in (lines[0], lines[-1])]
+        if not all(line.strip() for line in edges):
+            continue  # blank lines at a piece's edge: a snippet's text cannot tell them from the marker's own
+        snippet = UpdateSnippet(snippet_of(edit))
+        plan = plan_edit(edit.before, snippet, "python")
+        if plan.predicted != edit.after:
+            continue  # the plan gives the final newline
+        file = SourceFile("a.py", edit.before.encode(), edit.before, "python")
+        rendered = served.render(ApplyRequest("r", file, snippet), plan)
+        sample = encode_edit(tokenizer, edit)
+        assert list(rendered.token_ids) == sample.ids[: sample.answer]
+        compared += 1
+
+
+def test_the_untrained_circuit_copies_a_file(tokenizer: Tokenizer) -> None:
+    builder = CircuitBuilder(special_ids(tokenizer), seed=0)
+    model = builder.build().eval()
+    text = "\n".join(
+        f"def f{i}(x):\n    y{i} = x + {i}\n    return y{i}\n" for i in random.Random(0).sample(range(99), 8)
+    )
+    quote = text.split("\n")[4]
+    edit = SyntheticEdit(text, text, (quote,), elided_start=True, elided_end=True)
+    sample = encode_edit(tokenizer, edit)
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([sample.ids])).logits[0]
+    assert logits[sample.answer - 1 : -1].argmax(-1).tolist() == sample.ids[sample.answer :]
+
+
+def test_gains_of_one_change_nothing(tokenizer: Tokenizer) -> None:
+    builder = CircuitBuilder(special_ids(tokenizer), seed=0)
+    model = GainedModel(builder.build(), builder.gains)
+    for name, weight in model.weights().items():
+        assert torch.equal(weight, model.model.get_parameter(name))
+
+
+def test_the_weights_are_what_the_program_makes_of_the_recipe(tokenizer: Tokenizer) -> None:
+    record = json.loads((EMBEDDED_MODEL_PATH / "training.json").read_text())
+    builder = CircuitBuilder(special_ids(tokenizer), record["recipe"]["seed"])
+    model = GainedModel(builder.build(), builder.gains)
+    with torch.no_grad():
+        model.factors.copy_(torch.tensor([record["gains"][name] for name in model.names]))
+        made = {**model.model.state_dict(), **model.weights()}
+    shipped = load_file(EMBEDDED_MODEL_PATH / "model.safetensors")
+    assert shipped.keys() == made.keys()
+    for name, tensor in shipped.items():
+        assert tensor.dtype == torch.float16
+        assert torch.allclose(tensor.float(), made[name], rtol=2e-3, atol=1e-4), name
+
+
+def test_sources_are_pinned_and_permissive() -> None:
+    packages = read_packages()
+    assert len({package.file for package in packages}) == len(packages) > 50
+    assert {language for package in packages for language in package.languages} >= {
+        "python",
+        "go",
+        "rust",
+        "java",
+        "ruby",
+    }
+    for package in packages:
+        assert len(package.sha256) == 64
+        assert package.license.split(" ")[0] in {"MIT", "MIT-0", "BSD-3-Clause", "Apache-2.0"}
+
+
+def test_another_archive_than_the_pinned_one_is_refused(tmp_path: Path) -> None:
+    package = read_packages()[0]
+    (tmp_path / package.file).write_bytes(b"something else")
+    with pytest.raises(SourceError, match="was pinned"):
+        fetch(package, tmp_path)
+
+
+def test_only_hand_written_sources_are_taken() -> None:
+    text = "".join(f"line {i} of a file that is long enough\n" for i in range(20))
+    assert source_text("a.py", text.replace("\n", "\r\n").encode()) == text
+    assert source_text("a.min.js", text.encode()) is None
+    assert source_text("a.py", b"\xff" + text.encode()) is None
+    assert source_text("a.py", ("x" * 300 + "\n" + text).encode()) is None
