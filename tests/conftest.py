@@ -44,8 +44,9 @@ async def engine(engine_model: ModelConfig) -> AsyncIterator[VllmEngine]:
     """The started engine, with copy drafting. k is at most 64 here, so that an example takes many drafts."""
     engine = VllmEngine(
         engine_model,
-        # The cache holds 16 of the examples at once: what is computed does not depend on who had to make room.
-        EngineConfig(kv_cache_gib=2, cpu_threads=2),
+        # The cache holds 16 of the examples at once: what is computed does not depend on who had to make room. So small
+        # a model gains little from a second thread, and the two wait for each other wherever something else runs.
+        EngineConfig(kv_cache_gib=2, cpu_threads=1),
         DraftingConfig(max_draft_tokens=64, max_batch_draft_tokens=256),
     )
     await engine.start()

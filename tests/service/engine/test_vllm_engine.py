@@ -382,10 +382,10 @@ async def test_longest_request_stays_clear_of_the_model_s_limit(engine: VllmEngi
     """Within k tokens of its own limit vLLM drafts zeros for the whole batch: no request may get there."""
     room = 40
     case = by_length[0]
-    filler = [token for other in by_length for token in other.tokens]
-    # The example's file, and after it as much of the others as the context holds.
+    filler = itertools.cycle(token for other in by_length[1:] for token in other.tokens)
+    # The example's file, and after it as much of others as the context holds.
     head, tail = case.prompt[: case.rendered.original.end], case.prompt[case.rendered.original.end :]
-    prompt = [*head, *filler[: engine.max_model_len - room - len(case.prompt)], *tail]
+    prompt = [*head, *itertools.islice(filler, engine.max_model_len - room - len(case.prompt)), *tail]
     assert len(prompt) == engine.max_model_len - room
     plain = await ask(engine, prompt, max_tokens=room)
     drafted = await ask(engine, prompt, plan(plain.tokens), max_tokens=room)
