@@ -34,7 +34,10 @@ def latency(
         int, typer.Option(min=1, max=100, help="Fresh processes per configuration; an even number is balanced.")
     ] = 2,
     configurations: Annotated[
-        str, typer.Option(metavar="NAMES", help="Comma-separated: copy, plain or ngram-K, with or without -compiled.")
+        str,
+        typer.Option(
+            metavar="NAMES", help="Comma-separated: copy, copy-K, plain or ngram-K, with or without -compiled."
+        ),
     ] = ",".join(DEFAULT_CONFIGURATIONS),
     examples: Annotated[str, typer.Option(metavar="NAMES", help="Comma-separated; empty takes them all.")] = "",
     model: Annotated[
