@@ -119,17 +119,19 @@ def _unary(
 
 def _streaming(
     behaviour: Callable[[Any, Context], AsyncIterator[Any]], method: str
-) -> Callable[[Any, Context], AsyncIterator[Any]]:
-    async def call(request: Any, context: Context) -> AsyncIterator[Any]:
+) -> Callable[[Any, Context], Awaitable[None]]:
+    async def call(request: Any, context: Context) -> None:
         observed = _Call(method, context)
         failure: BaseException
         try:
             await observed.begin()
             _check_decoded(request)
-            # The handler's iterator is closed at once when the caller goes away, and not when it is collected.
+            # Written from here instead of yielded: when the caller goes away in the midst of a write, this coroutine is
+            # what is cancelled, and the handler's iterator is closed at once. gRPC does not close one that yields: the
+            # engine would decode on until it is collected.
             async with aclosing(cast(Any, behaviour(request, context))) as responses:
                 async for response in responses:
-                    yield response
+                    await context.write(response)
         except BaseException as error:  # noqa: BLE001
             failure = error
         else:
@@ -162,7 +164,7 @@ class _Call:
 
     async def fail(self, error: BaseException) -> None:
         """Logs the failure, then ends the call with a status. Returns only when nobody is there to receive one."""
-        if isinstance(error, asyncio.CancelledError | GeneratorExit):
+        if isinstance(error, asyncio.CancelledError):
             self._log("DEADLINE_EXCEEDED" if self._late() else "CANCELLED")
             return
         bug = not isinstance(error, RedraftError)

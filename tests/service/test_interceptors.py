@@ -5,6 +5,7 @@ A real server cannot be made to fail at sending a status, so the context is one 
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -25,6 +26,8 @@ class BrokenContext:
         self._remaining = remaining
 
     async def send_initial_metadata(self, metadata: object) -> None: ...
+
+    async def write(self, message: object) -> None: ...
 
     async def abort(self, *status: object) -> None:
         raise ConnectionError("the status cannot be sent")
@@ -57,16 +60,44 @@ async def fail_streaming(request: object, context: object) -> AsyncIterator[Any]
 async def test_a_bug_is_logged_and_not_chained(lines: io.StringIO, streaming: bool, remaining: float | None) -> None:
     context: Any = BrokenContext(remaining)
 
-    async def call() -> None:
-        if not streaming:
-            await _unary(fail, "ApplyEdit")(None, context)
-        async for _ in _streaming(fail_streaming, "StreamApplyEdit")(None, context):
-            pass
-
+    wrapped = _streaming(fail_streaming, "StreamApplyEdit") if streaming else _unary(fail, "ApplyEdit")
     with pytest.raises(ConnectionError) as caught:
-        await call()
+        await wrapped(None, context)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert (line["code"], line["level"], line["error"][0]) == ("INTERNAL", "error", "builtins.ValueError")
     assert SECRET not in lines.getvalue()
+
+
+class FullContext(BrokenContext):
+    """The caller reads nothing: a write waits for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.writing = asyncio.Event()
+
+    async def write(self, message: object) -> None:
+        self.writing.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_caller_that_leaves_in_the_midst_of_a_write_ends_the_work_at_once(lines: io.StringIO) -> None:
+    closed = asyncio.Event()
+
+    async def work(request: object, context: object) -> AsyncIterator[Any]:
+        try:
+            yield 1
+        finally:
+            closed.set()
+
+    context: Any = FullContext()
+    task = asyncio.ensure_future(_streaming(work, "StreamApplyEdit")(None, context))
+    await context.writing.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    assert closed.is_set()  # although the failure, and with it every frame, is still referenced
+    assert caught.value.__traceback__ is not None
+    (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert line["code"] == "CANCELLED"
