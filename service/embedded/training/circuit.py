@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 from transformers import OPTForCausalLM
 
-from service.embedded.training.gains import Gain, same_storage
+from service.embedded.training.gains import Gain
 from service.embedded.training.layout import (
     AGREEMENT,
     AGREEMENT_SHARE,
@@ -41,7 +41,6 @@ from service.embedded.training.layout import (
     FREQUENCIES,
     HEAD,
     HIDDEN,
-    LAYERS,
     MATCH,
     ORIGINAL_VOTE,
     POSITIONS,
@@ -299,13 +298,12 @@ class CircuitBuilder:
         k[row, SLOTS.in_original] = SEGMENT
         k[row, SLOTS.is_edit] = SEGMENT
 
-    def _snippet_bias(self, k: Tensor, row: int) -> None:
+    def _snippet_bias(self, layer: int, k: Tensor, row: int) -> None:
         k[row, SLOTS.in_snippet] = SEGMENT
         k[row, SLOTS.is_edit] = -SEGMENT
         k[row, SLOTS.is_out] = SEGMENT
         k[row, SLOTS.wild] = 1.0
         k[row, SLOTS.is_start] = SEGMENT + THRESHOLD  # "no match": its answer is nothing
-        layer = next(i for i in range(LAYERS) if same_storage(k, self.decoder.layers[i].self_attn.k_proj.weight))
         self._gain(f"threshold {layer}", k, row, SLOTS.is_start)
 
     def _layer2(self) -> None:
@@ -314,7 +312,7 @@ class CircuitBuilder:
         start = self._carry(v, out, 0, SLOTS.answer_word, SLOTS.candidate)
         self._carry(v, out, start, SLOTS.position, SLOTS.place)
         _, k, _, v, out, row = self._match(2, 1)
-        self._snippet_bias(k, row)
+        self._snippet_bias(2, k, row)
         start = self._carry(v, out, 0, SLOTS.answer_word, SLOTS.snippet_candidate)
         self._carry(v, out, start, SLOTS.position, SLOTS.snippet_place)
         # A place counts in the output only: place * g = relu(place + 2g - 1) - g for g in {0, 1}, place in [-1, 1].
@@ -368,7 +366,7 @@ class CircuitBuilder:
             self._gain(f"prior {f % FREQUENCIES}", q, row + 1 + i, SLOTS.expected.start + f)
         self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * ORIGINAL_VOTE)
         q, k, _, v, out, row = self._match(4, 1)
-        self._snippet_bias(k, row)
+        self._snippet_bias(4, k, row)
         k[row, SLOTS.agrees] = -AGREES
         self._gain("agrees", k, row, SLOTS.agrees)
         k[row, SLOTS.wild_far] = 1.0

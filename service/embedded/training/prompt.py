@@ -24,8 +24,13 @@ class Sample:
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
     """Raises KeyError when the tokenizer lacks one."""
-    vocabulary = tokenizer.get_vocab(with_added_tokens=True)
-    return SpecialIds(*(vocabulary[name] for name in (FILE, EDIT, OUT, KEEP, END)))
+    ids: list[int] = []
+    for name in (FILE, EDIT, OUT, KEEP, END):
+        token = tokenizer.token_to_id(name)  # asked for every sample: no copy of the whole vocabulary
+        if token is None:
+            raise KeyError(name)
+        ids.append(token)
+    return SpecialIds(*ids)
 
 
 def encode_edit(tokenizer: Tokenizer, edit: SyntheticEdit) -> Sample:
