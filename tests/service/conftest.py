@@ -178,7 +178,12 @@ def call(request: pytest.FixtureRequest) -> Call:
         return (await running.stub.ApplyEdit(message, timeout=10)).result
 
     async def stream(running: Running, message: pb.ApplyEditRequest) -> pb.EditResult:
-        responses = [r async for r in running.stub.StreamApplyEdit(as_stream(message), timeout=10)]
+        stream = running.stub.StreamApplyEdit(as_stream(message), timeout=10)
+        try:
+            responses = [r async for r in stream]
+        finally:
+            # grpc.aio loses a task's cancelling that comes just as its request has been sent: the call goes on.
+            stream.cancel()
         assert [r.WhichOneof("event") for r in responses[:-1]] == ["chunk"] * (len(responses) - 1)
         assert responses[-1].WhichOneof("event") == "result"
         return responses[-1].result
