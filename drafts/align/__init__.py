@@ -1,4 +1,5 @@
-"""Alignment: where an edit lies in a file, and what the edited file should be. Pure: standard library and numpy."""
+"""Alignment: where an edit lies in a file, and what the edited file should be. Pure:
+standard library, numpy and tree-sitter."""
 
 from __future__ import annotations
 

@@ -1,0 +1,91 @@
+"""The nodes that stand on lines of their own, in every language with a grammar."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drafts.align.grammars import LANGUAGES, parse
+from drafts.align.structure import node_spans
+
+ENTRIES = {
+    "bash": ("f() {\n", "  echo one\n", "  echo two\n", "}\n"),
+    "c": ("int f(void) {\n", "  one();\n", "  two();\n", "}\n"),
+    "cpp": ("namespace n {\n", "int one();\n", "int two();\n", "}\n"),
+    "csharp": ("class A {\n", "  int one;\n", "  int Two() { return 2; }\n", "}\n"),
+    "css": ("a {\n", "  color: red;\n", "  margin: 0;\n", "}\n"),
+    "go": ("func f() {\n", "\tone()\n", "\ttwo() // second\n", "}\n"),
+    "html": ("<ul>\n", "  <li>one</li>\n", "  <li>two</li>\n", "</ul>\n"),
+    "java": ("class A {\n", "  int one;\n", "  int two() { return 2; }\n", "}\n"),
+    "javascript": ("const a = [\n", "  one,\n", "  two, // second\n", "]\n"),
+    "json": ("{\n", '  "one": 1,\n', '  "two": 2\n', "}\n"),
+    "kotlin": ("class A {\n", "  val one = 1\n", "  fun two() = 2\n", "}\n"),
+    "markdown": ("# Title\n\n", "- one\n", "- two\n", ""),
+    "php": ("<?php\nfunction f() {\n", "  one();\n", "  two();\n", "}\n"),
+    "python": ("class A:\n", "    one = 1  # first\n", "    def two(self): ...\n", ""),
+    "ruby": ("def f\n", "  one\n", "  two\n", "end\n"),
+    "rust": ("impl A {\n", "  fn one() {}\n", "  fn two() {}\n", "}\n"),
+    "scala": ("object A {\n", "  val one = 1\n", "  def two = 2\n", "}\n"),
+    "sql": ("CREATE TABLE t (\n", "  one INT,\n", "  two INT\n", ");\n"),
+    "swift": ("class A {\n", "  var one = 1\n", "  func two() {}\n", "}\n"),
+    "toml": ("[table]\n", "one = 1\n", "two = 2\n", ""),
+    "tsx": ("const a = (\n  <ul>\n", "    <li>one</li>\n", "    <li>two</li>\n", "  </ul>\n)\n"),
+    "typescript": ("interface A {\n", "  one: number;\n", "  two(): void;\n", "}\n"),
+    "yaml": ("list:\n", "  - one\n", "  - two: 2\n", ""),
+}
+
+
+def test_every_language_with_a_grammar_has_a_case() -> None:
+    assert set(ENTRIES) == LANGUAGES
+
+
+@pytest.mark.parametrize("language", sorted(ENTRIES))
+def test_entries_are_spans_of_whole_lines(language: str) -> None:
+    text = "".join(ENTRIES[language])
+    tree = parse(text.encode(), language)
+    assert tree is not None
+    assert not tree.root_node.has_error
+    found = {text[span.start : span.end] for span in node_spans(text, language)}
+    assert {ENTRIES[language][1], ENTRIES[language][2]} <= found
+
+
+def test_no_spans_without_a_grammar() -> None:
+    assert node_spans("a = 1\n", "text") == ()
+    assert node_spans("a = 1\n", "no such language") == ()
+
+
+def test_offsets_are_bytes() -> None:
+    text = 'a = "é"\nb = 2\n'
+    assert [(span.start, span.end) for span in node_spans(text, "python")] == [(0, 9), (9, 15)]
+
+
+def test_a_node_that_shares_its_lines_is_none() -> None:
+    assert node_spans("f(a, b); g(\n  c\n)\n", "javascript")[0].start == len("f(a, b); g(\n")
+
+
+def test_the_last_line_needs_no_newline() -> None:
+    assert [(span.start, span.end) for span in node_spans("a = 1\nb = 2", "python")] == [(0, 6), (6, 11)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    language=st.sampled_from(sorted(LANGUAGES)),
+    cut=st.tuples(st.integers(0, 60), st.integers(0, 60)),
+    noise=st.text(st.sampled_from("\n {}()[]<>:;,.\"'`#/*-=aé\x00\ud800"), max_size=20),
+)
+def test_spans_are_ordered_nested_whole_lines(language: str, cut: tuple[int, int], noise: str) -> None:
+    whole = "".join(ENTRIES[language])
+    text = whole[cut[0] :] + noise + whole[: cut[1]]
+    data = text.encode("utf-8", "surrogatepass")
+    spans = node_spans(text, language)
+    assert list(spans) == sorted(set(spans), key=lambda span: (span.start, -span.end))
+    around: list[int] = []
+    for span in spans:
+        assert 0 <= span.start < span.end <= len(data)
+        assert span.start == 0 or data[span.start - 1 : span.start] == b"\n"
+        assert span.end == len(data) or data[span.end - 1 : span.end] == b"\n"
+        while around and around[-1] <= span.start:
+            around.pop()
+        assert not around or span.end <= around[-1]
+        around.append(span.end)
