@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from drafts.core.adaptive import Beta, StepCost, draft_length
 from drafts.core.cursor import MAX_MATCH, Cursor, Source
+from drafts.core.options import CopyOptions
 from drafts.core.tally import Outcome, Segment, Tally
 from drafts.core.types import DraftReport, DraftRequest, SourceKind
 
@@ -66,8 +67,9 @@ class CopyDrafter:
     Cost: O(1) a token while following, a bounded search while lost. It does not grow with the context.
     """
 
-    def __init__(self, cost: StepCost | None = None) -> None:
+    def __init__(self, cost: StepCost | None = None, options: CopyOptions | None = None) -> None:
         self._cost = cost if cost is not None else StepCost()
+        self._options = options if options is not None else CopyOptions()
         self.start(DraftRequest())
 
     def start(self, request: DraftRequest) -> None:
@@ -78,7 +80,8 @@ class CopyDrafter:
         self._newlines = frozenset(request.newline_tokens)
         end = [] if request.end_token is None else [request.end_token]
         regions = tuple(request.regions)
-        self._plan = Source(SourceKind.KEPT, [*request.predicted, *end] if request.predicted else [], regions)
+        planned = bool(request.predicted) and self._options.plan
+        self._plan = Source(SourceKind.KEPT, [*request.predicted, *end] if planned else [], regions)
         self._others = [
             Source(SourceKind.ORIGINAL, [*request.original, *end] if request.original else []),
             Source(SourceKind.EDIT, list(request.edit)),
@@ -122,11 +125,15 @@ class CopyDrafter:
         self._guessed = False
         # With k fixed to 0 there is nothing to search for.
         if self._request.max_draft_tokens > 0:
+            if not self._options.kept_cursor and self._output:
+                self._cursor = None
             if self._output and (self._cursor is None or self._cursor.run < SURE):
                 self._seek()
             if self._cursor is not None and limit > 0:
                 self._guessed = self._cursor.guess is not None
-                tokens, segments = self._draft(self._cursor, min(limit, self._affordable()))
+                tokens, segments = self._draft(
+                    self._cursor, min(limit, self._affordable()) if self._options.adaptive_k else limit
+                )
         self._tally.proposed(tokens, segments)
         self._spent_ns += time.perf_counter_ns() - began
         return tokens
@@ -186,7 +193,8 @@ class CopyDrafter:
                 continue
             if source is self._plan or match.length >= KNOWN:
                 yield Cursor(source, match.position, match.length, _ngram_guess(match.length))
-        yield from self._resume_guesses()
+        if self._options.structure:
+            yield from self._resume_guesses()
 
     def _resume_guesses(self) -> Iterator[Cursor]:
         """Where an edit may be over: right after the replaced token, at the next line, or at the line that was left."""
@@ -213,7 +221,9 @@ class CopyDrafter:
     def _draft(self, cursor: Cursor, limit: int) -> tuple[list[int], list[Segment]]:
         runs = list(_clip(cursor.source.segments(cursor.position), limit))
         first = self._first_chance(cursor)
-        length = draft_length(self._chances(runs, first), self._cost.marginal, limit)
+        length = limit
+        if self._options.adaptive_k:
+            length = draft_length(self._chances(runs, first), self._cost.marginal, limit)
         segments = list(_clip(runs, length))
         return cursor.source.tokens[cursor.position : cursor.position + length], segments
 

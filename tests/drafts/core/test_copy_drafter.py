@@ -14,6 +14,7 @@ from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.loop import replay
 from drafts.core.none_drafter import NoneDrafter
+from drafts.core.options import CopyOptions
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 
 NEWLINE = 1
@@ -160,6 +161,31 @@ def test_whatever_is_drafted_the_output_is_the_same_and_the_cost_bounded(
     # Never dearer than plain decoding, but for one draft of the widest kind and a few per cent.
     cost = report.target_passes + cost_ratio * report.drafted
     assert cost <= 1.03 * len(output) + 2 * (cost_ratio * k + 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        CopyOptions(plan=False),
+        CopyOptions(structure=False),
+        CopyOptions(adaptive_k=False),
+        CopyOptions(kept_cursor=False),
+    ],
+    ids=str,
+)
+def test_no_part_is_needed_for_the_right_output(options: CopyOptions) -> None:
+    original, new = make_file(800, 11), make_file(30, 12)
+    output = [*original[:300], *new, *original[320:], END]
+    request = kept([*original[:300], *new, *original[320:]])
+    emitted, report = replay(CopyDrafter(StepCost(0.01), options), request, output, K)
+    assert emitted == output
+    check_sums(report, request)
+    emitted, whole = replay(CopyDrafter(StepCost(0.01)), request, output, K)
+    assert report.target_passes >= whole.target_passes
+    if not options.adaptive_k:
+        assert report.draft_lengths[K] >= 5
+    if not options.plan:
+        assert all(row.region == -1 for row in report.regions)
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=50))
