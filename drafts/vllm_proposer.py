@@ -78,6 +78,12 @@ class CopyProposer:
         if speculative is None:
             raise ValueError("CopyProposer needs a speculative_config with method custom_class")
         self._max_draft_tokens = int(speculative.num_speculative_tokens)
+        if self._max_draft_tokens > rejection_sampler.MAX_SPEC_LEN:
+            # vLLM finds out only when the first draft that long is verified, and dies of it.
+            raise ValueError(
+                f"num_speculative_tokens is {self._max_draft_tokens}, but vLLM verifies at most "
+                f"{rejection_sampler.MAX_SPEC_LEN} draft tokens of a request in one pass: lower it"
+            )
         self._max_model_len = int(vllm_config.model_config.max_model_len)
         self._max_rows = int(vllm_config.scheduler_config.max_num_seqs)
         additional = vllm_config.additional_config

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +10,9 @@ from rich.console import Console
 
 from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, parse
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, load_examples
+from evals.json_file import write_json
 from evals.latency import measure
-from evals.report import show
+from evals.report import LatencyReport, show
 from service.config import EMBEDDED_MODEL_PATH
 from service.errors import RedraftError
 from service.launch import LaunchError
@@ -57,15 +57,23 @@ def latency(
     except (ValueError, UnknownExampleError, OSError) as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(2) from None
+
+    def keep(report: LatencyReport) -> None:
+        if json_path is not None:
+            write_json(json_path, report.to_json())
+
     try:
         report = measure(
-            chosen, edits, repeats=repeats, model=model, progress=lambda line: progress.print(line, markup=False)
+            chosen,
+            edits,
+            repeats=repeats,
+            model=model,
+            progress=lambda line: progress.print(line, markup=False),
+            keep=keep,
         )
     except (LaunchError, RedraftError) as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(3) from None
-    if json_path is not None:
-        json_path.write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
     show(report, Console())
     raise typer.Exit(0 if all(row.identical_rate == 1 for row in report.rows) else 1)
 

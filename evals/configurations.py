@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from service.config import MAX_DRAFT_TOKENS
+
 Method = Literal["copy", "ngram", "none"]
 
 DEFAULT_CONFIGURATIONS = ("copy", "plain", "plain-compiled", "ngram-5", "ngram-16", "ngram-64")
@@ -49,6 +51,8 @@ def parse(name: str) -> Configuration:
             f"no configuration is called {name!r}: use copy, copy-K, plain or ngram-K, with or without -compiled"
         )
     k = int(match["k"]) if match["k"] is not None else None
+    if k is not None and k > MAX_DRAFT_TOKENS:
+        raise ValueError(f"{name!r}: the engine verifies at most {MAX_DRAFT_TOKENS} draft tokens in one pass")
     return Configuration(name, _METHODS[match["method"] or match["limited"]], match["compiled"] is not None, k)
 
 

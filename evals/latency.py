@@ -7,6 +7,7 @@ with asynchronous scheduling off, which its custom proposers need, so that draft
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from evals.call import call
@@ -32,22 +33,27 @@ def measure(
     repeats: int,
     model: Path,
     progress: Progress,
+    keep: Callable[[LatencyReport], None],
 ) -> LatencyReport:
     """Runs it all. The first configuration is the subject; the first without drafting is the reference for the outputs
     (the subject itself when there is none).
+
+    keep: called after each process with what there is so far, so that a later failure loses nothing.
 
     Raises service.launch.LaunchError when a service does not start, and the service's own errors when it fails.
     """
     environment = describe(model)
     by_name = {configuration.name: configuration for configuration in configurations}
     order = list(balanced_order(list(by_name), repeats))
-    samples: list[Sample] = []
-    for process, (repeat, name) in enumerate(order):
-        progress(f"[{process + 1}/{len(order)}] {name}, repeat {repeat + 1} of {repeats}")
-        samples += _one_process(by_name[name], examples, repeat=repeat, process=process, model=model)
     subject = configurations[0].name
     reference = next((c.name for c in configurations if c.method == "none"), subject)
-    return LatencyReport(subject, reference, environment, tuple(samples))
+    report = LatencyReport(subject, reference, environment, ())
+    for process, (repeat, name) in enumerate(order):
+        progress(f"[{process + 1}/{len(order)}] {name}, repeat {repeat + 1} of {repeats}")
+        samples = _one_process(by_name[name], examples, repeat=repeat, process=process, model=model)
+        report = replace(report, samples=(*report.samples, *samples))
+        keep(report)
+    return report
 
 
 def _one_process(

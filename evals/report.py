@@ -27,7 +27,10 @@ class LatencyReport:
 
     @property
     def rows(self) -> list[Row]:
-        return compare(self.samples, subject=self.subject, reference=self.reference)
+        """Without samples of the reference yet (a run that was cut short), outputs are compared with the subject's."""
+        measured = {sample.configuration for sample in self.samples}
+        reference = self.reference if self.reference in measured else self.subject
+        return compare(self.samples, subject=self.subject, reference=reference)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 from pydantic_settings import (
@@ -96,12 +96,21 @@ class EngineConfig(_Section):
     start_seconds: float = Field(default=600.0, gt=0, description="How long the engine may take to start.")
 
 
+MAX_DRAFT_TOKENS: Final = 128
+"""The longest draft that vLLM's rejection sampler takes (its MAX_SPEC_LEN)."""
+
+
 class DraftingConfig(_Section):
     enabled: bool = True
     method: Literal["copy", "ngram", "none"] = Field(
         default="copy", description="copy is redraft's own; ngram is vLLM's; none decodes plainly."
     )
-    max_draft_tokens: int = Field(default=128, ge=1, le=1024, description="k of one request in one target pass.")
+    max_draft_tokens: int = Field(
+        default=MAX_DRAFT_TOKENS,
+        ge=1,
+        le=MAX_DRAFT_TOKENS,
+        description="k of one request in one target pass. vLLM verifies no more than 128 and stops at a longer draft.",
+    )
     max_batch_draft_tokens: PositiveInt = Field(
         default=1024, description="Sum of k over the batch in one target pass: logits are computed for each of them."
     )

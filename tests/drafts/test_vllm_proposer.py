@@ -13,7 +13,7 @@ import pytest
 
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 from drafts.payload import encode
-from service.config import EngineConfig, ModelConfig
+from service.config import MAX_DRAFT_TOKENS, EngineConfig, ModelConfig
 from service.engine.base import FinishReason, GenerateRequest
 from service.engine.vllm import VllmEngine, environment
 from service.prompts import RenderedPrompt
@@ -46,7 +46,7 @@ def make_proposer(engine_model: ModelConfig) -> Make:
 
     from drafts.vllm_proposer import CopyProposer
 
-    def make(**options: object) -> Any:
+    def make(k: int = K, **options: object) -> Any:
         arguments = EngineArgs(
             model=str(engine_model.path),
             max_model_len=MAX_MODEL_LEN,
@@ -55,7 +55,7 @@ def make_proposer(engine_model: ModelConfig) -> Make:
             speculative_config={
                 "method": "custom_class",
                 "model": "drafts.vllm_proposer.CopyProposer",
-                "num_speculative_tokens": K,
+                "num_speculative_tokens": k,
             },
             additional_config={"redraft": {"max_batch_draft_tokens": BUDGET, **options}},
         )
@@ -142,6 +142,15 @@ class Target:
         report: DraftReport = self.proposer.take_reports([name])[name]
         assert report.output_tokens == report.target_passes + report.accepted
         return report
+
+
+def test_longer_drafts_than_the_sampler_takes_are_refused_at_start(make_proposer: Make) -> None:
+    from vllm.v1.sample.rejection_sampler import MAX_SPEC_LEN
+
+    assert MAX_DRAFT_TOKENS == MAX_SPEC_LEN
+    make_proposer(k=MAX_SPEC_LEN)
+    with pytest.raises(ValueError, match=f"at most {MAX_SPEC_LEN} draft tokens"):
+        make_proposer(k=MAX_SPEC_LEN + 1)
 
 
 def test_named_row_follows_its_plan(make_proposer: Make) -> None:

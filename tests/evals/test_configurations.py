@@ -13,7 +13,7 @@ from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, balanced
         ("copy", Configuration("copy", "copy")),
         ("plain", Configuration("plain", "none")),
         ("plain-compiled", Configuration("plain-compiled", "none", compiled=True)),
-        ("copy-256", Configuration("copy-256", "copy", max_draft_tokens=256)),
+        ("copy-128", Configuration("copy-128", "copy", max_draft_tokens=128)),
         ("ngram-16", Configuration("ngram-16", "ngram", max_draft_tokens=16)),
         ("ngram-5-compiled", Configuration("ngram-5-compiled", "ngram", compiled=True, max_draft_tokens=5)),
     ],
@@ -25,6 +25,12 @@ def test_a_name_says_how_to_run(name: str, expected: Configuration) -> None:
 @pytest.mark.parametrize("name", ["", "ngram", "ngram-0", "ngram-05", "plain-5", "copy-", "compiled", "COPY"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="no configuration is called"):
+        parse(name)
+
+
+@pytest.mark.parametrize("name", ["copy-129", "ngram-256-compiled"])
+def test_longer_drafts_than_the_engine_takes(name: str) -> None:
+    with pytest.raises(ValueError, match="at most 128 draft tokens"):
         parse(name)
 
 

@@ -35,6 +35,12 @@ def test_json_comes_back_as_the_same_report(report: LatencyReport) -> None:
     assert LatencyReport.from_json(record) == report
 
 
+def test_a_report_that_was_cut_short_can_be_kept(report: LatencyReport) -> None:
+    short = replace(report, samples=tuple(s for s in report.samples if s.configuration == "copy"))
+    assert [(row.configuration, row.identical_rate) for row in short.rows] == [("copy", 1.0)]
+    assert LatencyReport.from_json(json.loads(json.dumps(short.to_json()))) == short
+
+
 @pytest.mark.parametrize("change", [{"schema": 2}, {"kind": "identity"}])
 def test_another_schema_is_refused(report: LatencyReport, change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="not a latency report"):
