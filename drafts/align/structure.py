@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
 from drafts.align.grammars import parse
+from drafts.align.outline import WRAPPERS, Outline, outline
 from drafts.align.plan import Span
 
 _BLANK = re.compile(rb"[ \t\r\f\v]*")
@@ -24,30 +26,63 @@ def node_spans(text: str, language: str) -> tuple[Span, ...]:
     where there is no grammar for the language (a canonical name: see `grammars.LANGUAGES`). Never raises for odd text;
     takes time linear in it.
     """
-    data = text.encode("utf-8", "surrogatepass")
-    tree = parse(data, language)
-    if tree is None:
+    syntax = Syntax.of(text, language)
+    if syntax is None:
         return ()
-    starts = line_starts(data)
-    comments: dict[int, int] = {}
-    nodes: list[tuple[int, int, int]] = []
-    for node in nodes_of_lines(tree.root_node):
-        start, row = node.start_byte, node.start_point[0]
-        if "comment" in node.type:
-            comments.setdefault(row, start)
-        nodes.append((start, node.end_byte, row))
-    found: set[tuple[int, int]] = set()
-    for start, end, row in nodes:
-        while end > start and data[end - 1] in _SPACE:
-            end -= 1
-        if end == start or not _BLANK.fullmatch(data, starts[row], start):
-            continue
-        last = bisect_right(starts, end - 1) - 1
-        line_end = starts[last + 1]
-        comment = comments.get(last, -1)
-        if _SEPARATORS.fullmatch(data, end, comment if comment >= end else _without_lf(data, line_end)):
-            found.add((starts[row], line_end))
-    return tuple(Span(start, end) for start, end in sorted(found, key=lambda span: (span[0], -span[1])))
+    starts = syntax.starts
+    return tuple(Span(starts[first], starts[end]) for first, end in syntax.node_lines)
+
+
+class Syntax:
+    """A parsed text. Rows are lines, counted from 0; ranges of them are half-open."""
+
+    def __init__(self, data: bytes, language: str, tree: Tree) -> None:
+        self.data, self.language, self.tree = data, language, tree
+
+    @classmethod
+    def of(cls, text: str, language: str | None) -> Syntax | None:
+        """None without a grammar for the language."""
+        data = text.encode("utf-8", "surrogatepass")
+        tree = parse(data, language)
+        return None if tree is None or language is None else cls(data, language, tree)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset of each line, and of the end of the text."""
+        return line_starts(self.data)
+
+    @cached_property
+    def _nodes(self) -> list[tuple[Node, Node | None]]:
+        return list(nodes_of_lines(self.tree.root_node))
+
+    @cached_property
+    def outline(self) -> Outline:
+        return outline(self._nodes, self.data, self.language)
+
+    @cached_property
+    def node_lines(self) -> tuple[tuple[int, int], ...]:
+        """The lines of the nodes that stand on lines of their own, ordered by start and then longest first."""
+        data, starts = self.data, self.starts
+        comments: dict[int, int] = {}
+        nodes: list[tuple[int, int, int]] = []
+        for node, _ in self._nodes:
+            if node.is_error:
+                continue
+            start, row = node.start_byte, node.start_point[0]
+            if "comment" in node.type:
+                comments.setdefault(row, start)
+            nodes.append((start, node.end_byte, row))
+        found: set[tuple[int, int]] = set()
+        for start, end, row in nodes:
+            while end > start and data[end - 1] in _SPACE:
+                end -= 1
+            if end == start or not _BLANK.fullmatch(data, starts[row], start):
+                continue
+            last = bisect_right(starts, end - 1) - 1
+            comment = comments.get(last, -1)
+            if _SEPARATORS.fullmatch(data, end, comment if comment >= end else _without_lf(data, starts[last + 1])):
+                found.add((row, last + 1))
+        return tuple(sorted(found, key=lambda lines: (lines[0], -lines[1])))
 
 
 def line_starts(data: bytes) -> list[int]:
@@ -62,18 +97,20 @@ def line_starts(data: bytes) -> list[int]:
     return starts
 
 
-def nodes_of_lines(root: Node) -> Iterator[Node]:
+def nodes_of_lines(root: Node) -> Iterator[tuple[Node, Node | None]]:
     """The named nodes below `root` that span lines, and the children of those: all that can stand on lines of its own.
 
-    What lies within a node of one line is left out, so that there are few nodes to a line. Nodes come in no order.
+    What lies within a node of one line is left out, so that there are few nodes to a line. Nodes come in no order, each
+    with the outermost of the nodes that only wrap it (decorators and the like; `outline.WRAPPERS`).
     """
-    pending = [root]
+    pending: list[tuple[Node, Node | None]] = [(root, None)]
     while pending:
-        for node in pending.pop().named_children:
-            if not node.is_error:
-                yield node
+        parent, wrapper = pending.pop()
+        wrapper = (wrapper or parent) if parent.type in WRAPPERS else None
+        for node in parent.named_children:
+            yield node, wrapper
             if node.end_point[0] > node.start_point[0]:
-                pending.append(node)
+                pending.append((node, wrapper))
 
 
 def _without_lf(data: bytes, end: int) -> int:
