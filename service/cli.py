@@ -111,7 +111,7 @@ def run(settings: Settings, compose: Compose) -> int:
 
     try:
         asyncio.run(serve_until_stopped(settings, compose))
-    except TokenizerError as error:
+    except (TokenizerError, ConfigError) as error:
         typer.echo(f"redraft: {error}", err=True)
         return 2
     except (OSError, EngineUnavailable) as error:

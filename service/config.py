@@ -125,6 +125,20 @@ class DraftingConfig(_Section):
     ngram_max: PositiveInt = Field(default=4, description="Longest n-gram of method ngram.")
 
 
+class MetricsConfig(_Section):
+    """Prometheus metrics over HTTP. On loopback unless told otherwise: they are for the operator, not for callers."""
+
+    enabled: bool = True
+    host: str = "127.0.0.1"
+    port: int = Field(default=9464, ge=0, le=65535, description="0 takes a free port.")
+
+
+class TracingConfig(_Section):
+    enabled: bool = Field(
+        default=True, description="Send OpenTelemetry traces where the standard OTEL_* variables name an exporter."
+    )
+
+
 class LogConfig(_Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["console", "json"] = "console"
@@ -141,6 +155,8 @@ class Settings(BaseSettings):
     model: ModelConfig = Field(default_factory=ModelConfig)
     engine: EngineConfig = Field(default_factory=EngineConfig)
     drafting: DraftingConfig = Field(default_factory=DraftingConfig)
+    metrics: MetricsConfig = Field(default_factory=MetricsConfig)
+    tracing: TracingConfig = Field(default_factory=TracingConfig)
     log: LogConfig = Field(default_factory=LogConfig)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""One interceptor for every kind of call: request id, errors, the log line.
+"""One interceptor for every kind of call: request id, errors, the log line, and the facts that observers get.
 
 Calls of other services on the same server (health, reflection) pass through untouched.
 """
@@ -6,9 +6,8 @@ Calls of other services on the same server (health, reflection) pass through unt
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias, cast
@@ -18,8 +17,9 @@ import structlog
 from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
-from service import logs
+from service import logs, request_facts
 from service.errors import DeadlineExceeded, FieldViolation, InvalidRequest, RedraftError
+from service.request_facts import Observer, RequestFacts
 from service.status import DETAILS_KEY, grpc_code, to_status
 
 REQUEST_ID_KEY: Final = "redraft-request-id"
@@ -39,10 +39,12 @@ class _Undecodable:
 
 
 class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Turns every exception of a handler into a status with details, and logs one line a request."""
+    """Turns every exception of a handler into a status with details, logs one line a request, and shows it to each
+    observer once at its start and once at its end."""
 
-    def __init__(self, service_name: str) -> None:
+    def __init__(self, service_name: str, observers: Sequence[Observer] = ()) -> None:
         self._prefix = f"/{service_name}/"
+        self._observers = tuple(observers)
 
     async def intercept_service(
         self,
@@ -54,20 +56,20 @@ class RequestInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] 
         method = handler_call_details.method
         if handler is None or not method.startswith(self._prefix):
             return cast(Handler, handler)
-        return _wrap(handler, method.removeprefix(self._prefix))
+        return _wrap(handler, method.removeprefix(self._prefix), self._observers)
 
 
-def _wrap(handler: Handler, method: str) -> Handler:
+def _wrap(handler: Handler, method: str, observers: tuple[Observer, ...]) -> Handler:
     decode = _tolerant(handler.request_deserializer)
     encode = handler.response_serializer
     # The stubs describe the handlers of the synchronous API; these are of asyncio.
     any_handler: Any = handler
     if handler.response_streaming:
-        stream = _streaming(any_handler.stream_stream or any_handler.unary_stream, method)
+        stream = _streaming(any_handler.stream_stream or any_handler.unary_stream, method, observers)
         if handler.request_streaming:
             return grpc.stream_stream_rpc_method_handler(cast(Any, stream), decode, encode)
         return grpc.unary_stream_rpc_method_handler(cast(Any, stream), decode, encode)
-    call = _unary(any_handler.stream_unary or any_handler.unary_unary, method)
+    call = _unary(any_handler.stream_unary or any_handler.unary_unary, method, observers)
     if handler.request_streaming:
         return grpc.stream_unary_rpc_method_handler(cast(Any, call), decode, encode)
     return grpc.unary_unary_rpc_method_handler(cast(Any, call), decode, encode)
@@ -95,10 +97,10 @@ def _check_decoded(request: Any) -> None:
 
 
 def _unary(
-    behaviour: Callable[[Any, Context], Awaitable[Any]], method: str
+    behaviour: Callable[[Any, Context], Awaitable[Any]], method: str, observers: Sequence[Observer] = ()
 ) -> Callable[[Any, Context], Awaitable[Any]]:
     async def call(request: Any, context: Context) -> Any:
-        observed = _Call(method, context)
+        observed = _Call(method, context, observers)
         failure: BaseException
         try:
             await observed.begin()
@@ -118,10 +120,10 @@ def _unary(
 
 
 def _streaming(
-    behaviour: Callable[[Any, Context], AsyncIterator[Any]], method: str
+    behaviour: Callable[[Any, Context], AsyncIterator[Any]], method: str, observers: Sequence[Observer] = ()
 ) -> Callable[[Any, Context], Awaitable[None]]:
     async def call(request: Any, context: Context) -> None:
-        observed = _Call(method, context)
+        observed = _Call(method, context, observers)
         failure: BaseException
         try:
             await observed.begin()
@@ -147,35 +149,40 @@ def _streaming(
 class _Call:
     """One request: its id, its start, its end."""
 
-    def __init__(self, method: str, context: Context) -> None:
+    def __init__(self, method: str, context: Context, observers: Sequence[Observer]) -> None:
         self._method = method
         self._context = context
         self._id = uuid.uuid4().hex
-        self._start = time.monotonic()
+        self._facts = RequestFacts(self._id, method)
+        self._observers = observers
 
     async def begin(self) -> None:
         request_id.set(self._id)
+        request_facts.begin(self._facts)
+        for observer in self._observers:
+            observer.request_started(self._facts)
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=self._id, method=self._method)
         await self._context.send_initial_metadata(((REQUEST_ID_KEY, self._id),))
 
     def succeed(self) -> None:
-        self._log("OK")
+        self._end("OK", "OK")
 
     async def fail(self, error: BaseException) -> None:
         """Logs the failure, then ends the call with a status. Returns only when nobody is there to receive one."""
         if isinstance(error, asyncio.CancelledError):
-            self._log("DEADLINE_EXCEEDED" if self._late() else "CANCELLED")
+            code = "DEADLINE_EXCEEDED" if self._late() else "CANCELLED"
+            self._end(code, code)
             return
         bug = not isinstance(error, RedraftError)
         if self._late() and not bug:
             error = DeadlineExceeded("the deadline of the call passed before the result was there")
         status = to_status(error, self._id)
         code = grpc_code(status).name
-        if bug:
-            self._log(code, level="error", reason="INTERNAL", error=logs.describe(error))
+        if isinstance(error, RedraftError):
+            self._end(code, error.reason, reason=error.reason)
         else:
-            self._log(code, reason=getattr(error, "reason", ""))
+            self._end(code, "INTERNAL", level="error", reason="INTERNAL", error=logs.describe(error))
         await self._abort(status)
 
     async def _abort(self, status: status_pb2.Status) -> None:
@@ -186,6 +193,12 @@ class _Call:
         remaining: float | None = self._context.time_remaining()
         return remaining is not None and remaining <= 0
 
-    def _log(self, code: str, *, level: str = "info", **fields: object) -> None:
-        seconds = round(time.monotonic() - self._start, 6)
-        getattr(_log, level)("request", code=code, duration_seconds=seconds, **fields)
+    def _end(self, code: str, outcome: str, *, level: str = "info", **fields: object) -> None:
+        self._facts.end(code, outcome)
+        getattr(_log, level)("request", code=code, duration_seconds=round(self._facts.seconds, 6), **fields)
+        for observer in self._observers:
+            try:
+                observer.request_ended(self._facts)
+            except Exception as error:  # noqa: BLE001
+                # The request is done; a figure that could not be taken must not take its answer with it.
+                _log.error("a request was not measured", error=logs.describe(error))

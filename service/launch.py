@@ -83,7 +83,8 @@ class ServerProcess:
         address_file = folder / "address"
         output = self._resources.enter_context(self._log.open("wb"))
         command = [
-            *(sys.executable, "-m", "service.cli", "serve", *self._flags, "--port", "0"),
+            *(sys.executable, "-m", "service.cli", "serve", "--set", "metrics.port=0", *self._flags),
+            *("--port", "0"),
             *("--set", f"server.address_file={address_file}", "--set", "server.stop_on_stdin_eof=true"),
         ]
         try:

@@ -9,14 +9,16 @@ from contextlib import aclosing
 from typing import TypeVar, cast
 
 from drafts.align import plan_edit
-from drafts.align.plan import Instruction, SearchReplace
+from drafts.align.plan import Instruction, Plan, SearchReplace
 from drafts.core.types import DraftReport
+from service import request_facts
 from service.config import Settings
 from service.engine.base import Engine, FinishReason, GenerateRequest, Output
 from service.errors import EditNotApplicable, EngineUnavailable, FieldViolation, InvalidRequest, ResultRejected
 from service.finish import ResultStream, hunks
 from service.guard import check
 from service.prompts.base import PromptFormat, RenderedPrompt
+from service.request_facts import Agreement, PhaseName, Placement
 from service.types import ApplyRequest, ApplyResult, Event, TextChunk, Timing
 
 # Below this a thread costs more than the work it takes off the event loop. Bytes of file and edit.
@@ -44,8 +46,12 @@ class Pipeline:
         A failure may come after chunks: the text is a result only once the ApplyResult has come.
         """
         started = time.monotonic()
+        facts = request_facts.current()
         size = len(request.file.data) + _edit_bytes(request)
-        plan = await _off_loop(size, lambda: plan_edit(request.file.text, request.edit, request.file.language))
+        facts.placement = Placement.FAILED
+        with facts.phase(PhaseName.ALIGN):
+            plan = await _off_loop(size, lambda: plan_edit(request.file.text, request.edit, request.file.language))
+        facts.placement = _placement(request, plan)
         align_seconds = time.monotonic() - started
         prompt = await _off_loop(size, lambda: self._format.render(request, plan))
         budget = self._budget(request, prompt)
@@ -58,41 +64,49 @@ class Pipeline:
         first_text = 0.0
         generate = self._generate_request(request, prompt, budget)
         outputs = cast(AsyncGenerator[Output, None], self._engine.generate(generate))
-        async with aclosing(outputs):
-            async for output in outputs:
-                last = output
-                output_tokens += len(output.token_ids)
-                data = result.feed(answer.feed(output.token_ids))
-                if data:
-                    first_text = first_text or time.monotonic() - started
-                    written.append(data)
-                    yield TextChunk(data)
+        with facts.generating(len(prompt.token_ids), budget):
+            async with aclosing(outputs):
+                async for output in outputs:
+                    last = output
+                    output_tokens += len(output.token_ids)
+                    facts.output(len(output.token_ids), output.queue_seconds)
+                    data = result.feed(answer.feed(output.token_ids))
+                    if data:
+                        first_text = first_text or time.monotonic() - started
+                        facts.text()
+                        written.append(data)
+                        yield TextChunk(data)
         if last is None or last.finish_reason is None:
             raise EngineUnavailable("the engine ended the answer without a reason; try again")
+        report = facts.report = last.report or _plain_report(output_tokens)
         if last.finish_reason is FinishReason.LENGTH:
             raise _over_budget(request, budget)
 
         rest = result.feed(answer.finish()) + result.finish()
         text = result.text
-        placed = plan.confidence > 0 and not isinstance(request.edit, Instruction)
-        if not placed and not isinstance(request.edit, Instruction) and text == request.file.text:
+        placed = facts.placement is Placement.PLACED
+        if facts.placement is Placement.UNPLACED and text == request.file.text:
             raise _not_placed()
-        await _off_loop(size, lambda: check(request, plan, text))
+        with facts.phase(PhaseName.GUARD):
+            await _off_loop(size, lambda: check(request, plan, text))
         if rest:
             first_text = first_text or time.monotonic() - started
+            facts.text()
             written.append(rest)
             yield TextChunk(rest)
         data = b"".join(written)
         changed = await _off_loop(size, lambda: hunks(request.file.data, data))
+        same = placed and text == plan.predicted
+        facts.agreement = Agreement.NO_PLAN if not placed else Agreement.SAME if same else Agreement.DIFFERENT
         yield ApplyResult(
             data=data,
             hunks=changed,
             stop_reason=answer.stop_reason,
             plan=plan,
-            matches_plan=placed and text == plan.predicted,
+            matches_plan=same,
             prompt_tokens=len(prompt.token_ids),
             output_tokens=output_tokens,
-            report=last.report or _plain_report(output_tokens),
+            report=report,
             timing=Timing(
                 align=align_seconds,
                 queue=last.queue_seconds,
@@ -144,6 +158,12 @@ class Pipeline:
 async def _off_loop(size: int, work: Callable[[], _T]) -> _T:
     """Runs blocking work, in a thread when there is much of it, so that other requests keep streaming."""
     return await asyncio.to_thread(work) if size > _INLINE_BYTES else work()
+
+
+def _placement(request: ApplyRequest, plan: Plan) -> Placement:
+    if isinstance(request.edit, Instruction):
+        return Placement.INSTRUCTION
+    return Placement.PLACED if plan.confidence > 0 else Placement.UNPLACED
 
 
 def _edit_bytes(request: ApplyRequest) -> int:

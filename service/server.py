@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
@@ -24,8 +24,11 @@ from service.config import Settings
 from service.engine.base import Engine
 from service.errors import EngineUnavailable
 from service.interceptors import RequestInterceptor
+from service.metrics import Metrics, MetricsEndpoint
 from service.pb import apply_edit_pb2_grpc as pb_grpc
+from service.request_facts import Observer
 from service.servicer import SERVICE_NAME, ApplyEditServicer, ApplyPipeline
+from service.tracing import Tracing
 from service.validate import Limits
 
 _log = structlog.get_logger("redraft")
@@ -40,9 +43,20 @@ _NO_ENGINE: Final = 3
 
 
 class Server:
-    """Serves one pipeline. start (health says NOT_SERVING), ready, then drain."""
+    """Serves one pipeline. start (health says NOT_SERVING), ready, then drain.
 
-    def __init__(self, pipeline: ApplyPipeline, engine: Engine, settings: Settings) -> None:
+    metrics, tracing: observe every request; the caller makes them, and ends them after `drain`.
+    """
+
+    def __init__(
+        self,
+        pipeline: ApplyPipeline,
+        engine: Engine,
+        settings: Settings,
+        *,
+        metrics: Metrics | None = None,
+        tracing: Tracing | None = None,
+    ) -> None:
         config = settings.server
         self._config = config
         self._engine = engine
@@ -52,8 +66,11 @@ class Server:
         self.engine_died = asyncio.Event()
         """Set once the engine fails its health check. vLLM's does not come back: the process has to start again."""
         room = max(_MIN_MESSAGE_BYTES, _MESSAGE_ROOM * (config.max_file_bytes + config.max_edit_bytes))
+        observers: Sequence[Observer] = [one for one in (metrics, tracing) if one is not None]
+        requests = RequestInterceptor(SERVICE_NAME, observers)
         self._server = grpc.aio.server(
-            interceptors=[RequestInterceptor(SERVICE_NAME)],
+            # The span of a call surrounds everything else, the turning of errors into statuses included.
+            interceptors=[*(() if tracing is None else (tracing.interceptor,)), requests],
             options=[
                 ("grpc.max_receive_message_length", room),
                 ("grpc.max_send_message_length", -1),
@@ -130,8 +147,9 @@ async def serve(settings: Settings, compose: Compose) -> None:
     """Runs the service until SIGTERM or SIGINT (or the end of standard input, where so configured), then drains.
 
     compose: makes the engine, not yet started, and the pipeline over it (service/compose.py has the real one).
-    Raises OSError when the port cannot be opened, EngineUnavailable when the engine does not start, or dies, and what
-    `compose` raises. An engine that is still starting after engine.start_seconds ends the process, with status 3.
+    Raises OSError when a port cannot be opened, ConfigError when the OTEL_* variables ask for what is not there,
+    EngineUnavailable when the engine does not start, or dies, and what `compose` raises. An engine that is still
+    starting after engine.start_seconds ends the process, with status 3.
     """
     engine, pipeline = compose(settings)
     stop = asyncio.Event()
@@ -140,7 +158,26 @@ async def serve(settings: Settings, compose: Compose) -> None:
         loop.add_signal_handler(number, stop.set)
     if settings.server.stop_on_stdin_eof:
         _on_stdin_eof(loop, stop)
-    server = Server(pipeline, engine, settings)
+    with _observing(settings) as (metrics, tracing):
+        await _serve(Server(pipeline, engine, settings, metrics=metrics, tracing=tracing), engine, settings, stop)
+
+
+@contextmanager
+def _observing(settings: Settings) -> Iterator[tuple[Metrics | None, Tracing | None]]:
+    """What is configured of metrics, already served, and of tracing."""
+    metrics = Metrics() if settings.metrics.enabled else None
+    with ExitStack() as stack:
+        tracing = Tracing.from_environment(settings.model.name) if settings.tracing.enabled else None
+        if tracing is not None:
+            stack.callback(tracing.close)
+            _log.info("tracing", exporters=tracing.exporters)
+        if metrics is not None:
+            endpoint = stack.enter_context(MetricsEndpoint(settings.metrics, metrics.registry))
+            _log.info("metrics", url=endpoint.url)
+        yield metrics, tracing
+
+
+async def _serve(server: Server, engine: Engine, settings: Settings, stop: asyncio.Event) -> None:
     address = await server.start()
     _log.info("starting the engine", address=address, model=settings.model.name)
     try:

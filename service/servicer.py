@@ -9,14 +9,15 @@ from typing import Any, Protocol, cast
 import grpc
 import structlog
 
-from service import convert
+from service import convert, request_facts
 from service.admission import Admission
 from service.errors import InternalError
 from service.interceptors import request_id
 from service.pb import apply_edit_pb2 as pb
 from service.pb import apply_edit_pb2_grpc as pb_grpc
+from service.request_class import UNKNOWN, LabelledClass, form_name, size_bucket
 from service.types import ApplyRequest, ApplyResult, Event, TextChunk
-from service.validate import Limits, WireRequest, edit_bytes, validate
+from service.validate import REQUEST_CLASSES, Limits, WireRequest, edit_bytes, validate
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["ApplyEditService"].full_name
 
@@ -61,8 +62,13 @@ class ApplyEditServicer(pb_grpc.ApplyEditServiceServicer):
         raise InternalError("the pipeline ended without a result")
 
     async def _events(self, request: WireRequest) -> AsyncGenerator[Event, None]:
+        facts = request_facts.current()
+        facts.labels = labelled_class(request)  # before anything can fail: failures are counted by class, too
         with self._admission.request():
+            facts.admitted = True
             valid = validate(request, request_id=request_id.get(), limits=self._limits)
+            facts.language = valid.file.language
+            facts.temperature = valid.sampling.temperature
             structlog.contextvars.bind_contextvars(
                 request_class=valid.request_class.value,
                 form=request.edit.WhichOneof("form"),
@@ -78,3 +84,15 @@ class ApplyEditServicer(pb_grpc.ApplyEditServiceServicer):
 
 def _as_bytes(request: WireRequest) -> bool:
     return request.file.WhichOneof("content") == "data"
+
+
+def labelled_class(request: WireRequest) -> LabelledClass:
+    """Of any request, valid or not."""
+    caller = REQUEST_CLASSES.get(request.request_class)
+    content = request.file.WhichOneof("content")
+    size = len(request.file.data) if content == "data" else len(request.file.text.encode())
+    return LabelledClass(
+        caller=UNKNOWN if caller is None else caller.value,
+        form=form_name(request.edit.WhichOneof("form")),
+        size=UNKNOWN if content is None else size_bucket(size),
+    )

@@ -37,7 +37,7 @@ MAX_TEMPERATURE: Final = 2.0
 BYTE_ORDER_MARK: Final = "\ufeff"
 
 _LANGUAGE_NAME = re.compile(r"[a-z][a-z0-9+#-]{0,31}")
-_REQUEST_CLASSES: Final = {
+REQUEST_CLASSES: Final = {
     pb.REQUEST_CLASS_UNSPECIFIED: RequestClass.INTERACTIVE,
     pb.REQUEST_CLASS_INTERACTIVE: RequestClass.INTERACTIVE,
     pb.REQUEST_CLASS_BATCH: RequestClass.BATCH,
@@ -76,7 +76,7 @@ def validate(request: WireRequest, *, request_id: str, limits: Limits) -> ApplyR
     edit = _edit(request.edit, limits, violations)
     sampling = _sampling(request.sampling, violations)
     draft = _draft(request.draft, limits, violations)
-    request_class = _REQUEST_CLASSES.get(request.request_class)
+    request_class = REQUEST_CLASSES.get(request.request_class)
     if request_class is None:
         violations.add("request_class", "UNKNOWN", "not a value of RequestClass")
     if violations or file is None or edit is None or request_class is None:

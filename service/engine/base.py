@@ -33,7 +33,7 @@ class Output:
     """Tokens of one or more target passes. The last Output has a finish reason; a stop token is not in `token_ids`.
 
     report: on the last Output only.
-    queue_seconds: time between arrival and the first pass, on the last Output.
+    queue_seconds: time between arrival and the first pass; the same on every Output.
     """
 
     token_ids: Sequence[int]

@@ -180,7 +180,7 @@ class VllmEngine:
                     tokens = list(completion.token_ids)
                     emitted += len(tokens)
                     if not result.finished:
-                        yield Output(tokens)
+                        yield Output(tokens, queue_seconds=_queue_seconds(result))
                         continue
                     reason = _finish_reason(completion)
                     if reason is FinishReason.STOP:

@@ -58,4 +58,4 @@ def composer(
 if __name__ == "__main__":
     flags = {"port": 0, "address_file": Path(sys.argv[1]), "stop_on_stdin_eof": True, "drain_seconds": 30}
     compose = composer(float(sys.argv[2]), seconds_to_start=float(sys.argv[3]))
-    sys.exit(run(Settings.load(None, {"server": flags}), compose))
+    sys.exit(run(Settings.load(None, {"server": flags, "metrics": {"port": 0}}), compose))
