@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import subprocess
 import sys
@@ -21,9 +22,11 @@ from drafts.align.plan import Plan, Region, RegionKind, Span
 from drafts.core.types import DraftReport, RegionReport, SourceKind
 from service.config import Settings
 from service.engine.base import GenerateRequest, Output
+from service.metrics import Metrics
 from service.pb import apply_edit_pb2 as pb
 from service.pb import apply_edit_pb2_grpc as pb_grpc
 from service.server import Server
+from service.tracing import Tracing
 from service.types import ApplyRequest, ApplyResult, Event, Hunk, StopReason, TextChunk, Timing
 
 DATA = b"one\ntwo changed\n"
@@ -126,18 +129,24 @@ Start = Callable[..., Awaitable[Running]]
 
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
-    """start(events, ready=True, **{"server": {...}, ...}) starts a server; it is drained afterwards."""
+    """start(events, ready=True, observe=..., trace=..., **{"server": {...}, ...}) starts a server; it is drained
+    afterwards."""
     async with AsyncExitStack() as stack:
 
         async def begin(
-            events: Sequence[Event | Exception] | None = None, *, ready: bool = True, **sections: Any
+            events: Sequence[Event | Exception] | None = None,
+            *,
+            ready: bool = True,
+            observe: Metrics | None = None,
+            trace: Tracing | None = None,
+            **sections: Any,
         ) -> Running:
             sections.setdefault("server", {}).setdefault("port", 0)
             sections["server"].setdefault("drain_seconds", 0.2)
             pipeline = GivenPipeline() if events is None else GivenPipeline(events)
             pipeline.release.set()
             engine = GivenEngine()
-            server = Server(pipeline, engine, Settings(**sections))
+            server = Server(pipeline, engine, Settings(**sections), metrics=observe, tracing=trace)
             address = await server.start()
             stack.push_async_callback(server.drain)
             if ready:
@@ -189,6 +198,38 @@ def call(request: pytest.FixtureRequest) -> Call:
         return responses[-1].result
 
     return unary if request.param == "unary" else stream
+
+
+def _scripted_service() -> Any:
+    spec = importlib.util.spec_from_file_location("scripted_service", Path(__file__).parent / "scripted_service.py")
+    if spec is None or spec.loader is None:
+        raise ImportError("scripted_service.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+Serve = Callable[..., Awaitable[tuple[str, Any]]]
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """serve(**options of composer) starts a whole service in which only the model is missing: (address, engine)."""
+    servers = []
+
+    async def begin(*, observe: Metrics | None = None, trace: Tracing | None = None, **options: Any) -> tuple[str, Any]:
+        settings = Settings.load(None, {"server": {"port": 0, "drain_seconds": 0.1}})
+        engine, pipeline = _scripted_service().composer(**options)(settings)
+        server = Server(pipeline, engine, settings, metrics=observe, tracing=trace)
+        servers.append(server)
+        address = await server.start()
+        await engine.start()
+        await server.ready()
+        return address, engine
+
+    yield begin
+    for server in servers:
+        await server.drain()
 
 
 class ScriptedProcess:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from service.client import AppliedEdit, AsyncClient, DraftOptions, EditCall, Instruction, Sampling, UpdateSnippet
-from service.config import Settings
 from service.errors import EditNotApplicable, InvalidRequest, RedraftError, ResultRejected
-from service.server import Server
 
 SECRET = "hunter2"
 BEFORE = f"def f():\r\n    return '{SECRET} é <eos> </code>'\r\n\r\n\r\ndef g():\r\n    return 1\r\n"
@@ -21,35 +17,6 @@ SNIPPET = "# ... existing code ...\ndef g():\n    return 2\n"
 CALL = EditCall(path="a.py", content=b"\xef\xbb\xbf" + BEFORE.encode(), edit=UpdateSnippet(SNIPPET))
 
 Serve = Callable[..., Awaitable[Any]]
-
-
-def _program() -> Any:
-    spec = importlib.util.spec_from_file_location("scripted_service", Path(__file__).parent / "scripted_service.py")
-    if spec is None or spec.loader is None:
-        raise ImportError("scripted_service.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-async def serve() -> AsyncIterator[Serve]:
-    """serve(**options of composer) gives (address, engine)."""
-    servers = []
-
-    async def begin(**options: Any) -> tuple[str, Any]:
-        settings = Settings.load(None, {"server": {"port": 0, "drain_seconds": 0.1}})
-        engine, pipeline = _program().composer(**options)(settings)
-        server = Server(pipeline, engine, settings)
-        servers.append(server)
-        address = await server.start()
-        await engine.start()
-        await server.ready()
-        return address, engine
-
-    yield begin
-    for server in servers:
-        await server.drain()
 
 
 @pytest.fixture(params=["unary", "stream"])
