@@ -12,6 +12,7 @@ from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, parse
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, load_examples
 from evals.json_file import write_json
 from evals.latency import measure
+from evals.replay.command import replay
 from evals.report import LatencyReport, show
 from service.config import EMBEDDED_MODEL_PATH
 from service.errors import RedraftError
@@ -23,6 +24,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 @app.callback()
 def evaluate() -> None:
     """Measure the service."""
+
+
+app.command()(replay)
 
 
 @app.command()

@@ -1,0 +1,1 @@
+"""Drafters that others publish, driven by the same loop as ours."""

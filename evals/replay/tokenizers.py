@@ -1,0 +1,41 @@
+"""The tokenizer that edits are replayed in."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.config import EMBEDDED_MODEL_PATH
+from service.prompts.tokenization import TextTokenizer, TokenizerError
+
+EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTokenizer:
+    """name: "embedded", or the path as given. sha256: of its tokenizer.json."""
+
+    name: str
+    sha256: str
+    tokenizer: TextTokenizer
+
+
+def load_tokenizer(name: str) -> NamedTokenizer:
+    """name: "embedded", a tokenizer.json, or a folder that holds one.
+
+    Raises TokenizerError when there is none or it is not one that reproduces text byte for byte.
+    """
+    path = EMBEDDED_MODEL_PATH if name == EMBEDDED else Path(name)
+    if path.is_dir():
+        path = path / "tokenizer.json"
+    if not path.is_file():
+        raise TokenizerError(
+            f'there is no tokenizer at {path}: give a tokenizer.json, a folder that holds one, or "{EMBEDDED}"'
+        )
+    data = path.read_bytes()
+    try:
+        tokenizer = TextTokenizer(data.decode("utf-8"))
+    except (UnicodeDecodeError, KeyError, TypeError) as error:
+        raise TokenizerError(f"{path} is not a tokenizer.json as Hugging Face's tokenizers write it") from error
+    return NamedTokenizer(name, hashlib.sha256(data).hexdigest(), tokenizer)
