@@ -331,7 +331,7 @@ def ensure_expansion() -> bool:
     register_kernels({"vllm.v1.sample.rejection_sampler.expand_kernel": _expand})
     if not right():
         raise RuntimeError(
-            "vLLM's sampler does not expand temperatures to draft tokens: serve with drafting.method none"
+            "vLLM's sampler does not expand temperatures to draft tokens: serve with drafting.enabled = false"
         )
     return True
 

@@ -35,7 +35,7 @@ class Configuration:
     def environment(self) -> dict[str, str]:
         """The service's settings for it. Whatever it does not name is the same in every configuration."""
         variables = {
-            "REDRAFT_DRAFTING__METHOD": self.method,
+            "REDRAFT_DRAFTING__DRAFTER__KIND": self.method,
             "REDRAFT_ENGINE__ENFORCE_EAGER": "false" if self.compiled else "true",
         }
         if self.max_draft_tokens is not None:

@@ -21,6 +21,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from service.drafter_config import CopyDrafterConfig, DrafterConfig
+
 EMBEDDED_MODEL_PATH = Path(os.path.abspath(__file__)).parent / "embedded"
 
 
@@ -101,28 +103,19 @@ MAX_DRAFT_TOKENS: Final = 128
 
 
 class DraftingConfig(_Section):
-    enabled: bool = True
-    method: Literal["copy", "ngram", "none"] = Field(
-        default="copy", description="copy is redraft's own; ngram is vLLM's; none decodes plainly."
-    )
+    enabled: bool = Field(default=True, description="Off is the drafter of kind none, whatever else is set.")
     max_draft_tokens: int = Field(
         default=MAX_DRAFT_TOKENS,
         ge=1,
         le=MAX_DRAFT_TOKENS,
         description="k of one request in one target pass. vLLM verifies no more than 128 and stops at a longer draft.",
     )
-    max_batch_draft_tokens: PositiveInt = Field(
-        default=1024, description="Sum of k over the batch in one target pass: logits are computed for each of them."
-    )
-    cost_ratio: float = Field(
-        default=0.05,
-        gt=0,
-        le=1,
-        description="Time of a draft token over the time of a pass: about 0.05 on CPUs, 0.006 on a large GPU.",
-    )
-    fit_cost: bool = Field(default=False, description="Fit cost_ratio to the engine's own steps as it runs.")
-    ngram_min: PositiveInt = Field(default=2, description="Shortest n-gram of method ngram.")
-    ngram_max: PositiveInt = Field(default=4, description="Longest n-gram of method ngram.")
+    drafter: DrafterConfig = Field(default_factory=CopyDrafterConfig, description="What drafts: drafter.kind.")
+
+    @property
+    def method(self) -> str:
+        """The kind of drafter."""
+        return self.drafter.kind
 
 
 class MetricsConfig(_Section):

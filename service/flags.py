@@ -9,11 +9,11 @@ from service.config import ConfigError
 
 
 def parse_set(assignments: Iterable[str]) -> dict[str, str]:
-    """`SECTION.KEY=VALUE` strings as a mapping. Raises ConfigError."""
+    """`SECTION.KEY=VALUE` strings as a mapping; a key may be nested once more. Raises ConfigError."""
     values: dict[str, str] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
-        if not equals or key.count(".") != 1:
+        if not equals or key.count(".") not in (1, 2) or not all(key.split(".")):
             raise ConfigError(f"--set {key}: write SECTION.KEY=VALUE, for example engine.max_num_seqs=8")
         values[key] = value
     return values
@@ -29,10 +29,17 @@ def merge(named: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, dic
 
 
 def overrides(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """{"a.b": 1, "a.c": None} as {"a": {"b": 1}}: flags that were not given leave no trace."""
+    """{"a.b": 1, "a.c": None} as {"a": {"b": 1}}: flags that were not given leave no trace. Raises ConfigError when a
+    setting and a part of it are both given."""
     nested: dict[str, dict[str, Any]] = {}
-    for dotted, value in values.items():
-        if value is not None:
-            section, _, key = dotted.partition(".")
-            nested.setdefault(section, {})[key] = value
+    for dotted, value in sorted(values.items()):
+        if value is None:
+            continue
+        *sections, key = dotted.split(".")
+        level: dict[str, Any] = nested
+        for section in sections:
+            level = level.setdefault(section, {})
+            if not isinstance(level, dict):
+                raise ConfigError(f"{dotted}: given together with a setting that it is a part of")
+        level[key] = value
     return nested

@@ -13,6 +13,7 @@ import pytest_asyncio
 from drafts.align import plan_edit
 from evals.example_edits import load_examples
 from service.config import EMBEDDED_MODEL_PATH, DraftingConfig, EngineConfig, ModelConfig
+from service.drafter_config import CopyDrafterConfig
 from service.engine.vllm import VllmEngine
 from service.prompts import RenderedPrompt, load_prompt_format
 from service.types import ApplyRequest, SourceFile
@@ -47,7 +48,7 @@ async def engine(engine_model: ModelConfig) -> AsyncIterator[VllmEngine]:
         # The cache holds 16 of the examples at once: what is computed does not depend on who had to make room. So small
         # a model gains little from a second thread, and the two wait for each other wherever something else runs.
         EngineConfig(kv_cache_gib=2, cpu_threads=1),
-        DraftingConfig(max_draft_tokens=64, max_batch_draft_tokens=256),
+        DraftingConfig(max_draft_tokens=64, drafter=CopyDrafterConfig(max_batch_draft_tokens=256)),
     )
     await engine.start()
     yield engine

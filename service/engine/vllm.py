@@ -15,7 +15,9 @@ from drafts.payload import decode_report, encode
 from service.config import DraftingConfig, EngineConfig, ModelConfig
 from service.engine import vllm_logging
 from service.engine.base import FinishReason, GenerateRequest, Output
+from service.engine.drafter_checks import check_drafter
 from service.engine.report_desk import ReportDesk, answer_or_give_up
+from service.engine.speculative import draft_report, engine_arguments, speculative_config
 from service.errors import EngineUnavailable
 
 if TYPE_CHECKING:
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput, RequestOutput
     from vllm.v1.engine.async_llm import AsyncLLM
 
-_PROPOSER = "drafts.vllm_proposer.CopyProposer"
-_WORKER = "drafts.vllm_proposer.Worker"
 _SHUTDOWN_SECONDS = 10.0
 _MAX_CAUSE = 400
 
@@ -49,15 +49,17 @@ def environment(engine: EngineConfig) -> dict[str, str]:
 class VllmEngine:
     """An Engine on vLLM. `start` loads the model; it takes seconds, and half a minute more when compiling.
 
-    With drafting.method "copy", each request says whether and from what it drafts. With "ngram" or "none", the whole
-    engine does (for comparisons), and the requests' own drafts are ignored.
+    With drafting.drafter.kind "copy", each request says whether and from what it drafts. With any other, the whole
+    engine does, and the requests' own drafts are ignored.
     """
 
     def __init__(self, model: ModelConfig, engine: EngineConfig, drafting: DraftingConfig) -> None:
         self._model = model
         self._engine = engine
         self._drafting = drafting
-        self._method = drafting.method if drafting.enabled else "none"
+        # None decodes plainly, however that was asked for.
+        self._speculation = speculative_config(drafting)
+        self._method = "none" if self._speculation is None else drafting.method
         self._llm: AsyncLLM | None = None
         self._max_model_len = 0
         self._end_token: int | None = None
@@ -76,8 +78,10 @@ class VllmEngine:
         return self._end_token
 
     async def start(self) -> None:
-        """Raises EngineUnavailable, saying which settings to look at. Not bounded in time: the caller is, who can end
-        the process; a thread in the middle of vLLM's start cannot be interrupted."""
+        """Raises DrafterError (a ConfigError) for a drafter that cannot be used, else EngineUnavailable, saying which
+        settings to look at. Not bounded in time: the caller is, who can end the process; a thread in the middle of
+        vLLM's start cannot be interrupted."""
+        await asyncio.to_thread(check_drafter, self._model, self._drafting)
         os.environ.update(environment(self._engine))
         os.environ.update(vllm_logging.environment(os.environ))
         try:
@@ -86,14 +90,14 @@ class VllmEngine:
             self._llm = await asyncio.to_thread(self._build)
         except Exception as error:
             # Weights, memory, data types, configuration: vLLM raises whatever the place at fault raises.
-            raise start_failure(error) from error
-        reserve = 0 if self._method == "none" else self._drafting.max_draft_tokens
+            raise start_failure(error, drafter=self._method) from error
+        reserve = 0 if self._speculation is None else int(self._speculation["num_speculative_tokens"])
         self._max_model_len = int(self._llm.model_config.max_model_len) - reserve
         if self._max_model_len <= 0:
             limit = self._llm.model_config.max_model_len
             await self.close()
             raise EngineUnavailable(
-                f"drafting.max_draft_tokens is {reserve}, but the model takes {limit} tokens in all: lower it"
+                f"a draft takes {reserve} tokens, but the model {limit} in all: lower drafting.max_draft_tokens"
             )
         self._end_token = self._llm.get_tokenizer().eos_token_id
 
@@ -105,32 +109,10 @@ class VllmEngine:
     def _arguments(self) -> AsyncEngineArgs:
         from vllm.engine.arg_utils import AsyncEngineArgs
 
-        model, engine, drafting = self._model, self._engine, self._drafting
-        arguments: dict[str, Any] = {}
+        model, engine = self._model, self._engine
+        arguments = engine_arguments(self._drafting)
         if model.max_model_len is not None:
             arguments["max_model_len"] = model.max_model_len
-        if self._method == "copy":
-            arguments["worker_cls"] = _WORKER
-            arguments["speculative_config"] = {
-                "method": "custom_class",
-                "model": _PROPOSER,
-                "num_speculative_tokens": drafting.max_draft_tokens,
-            }
-            arguments["additional_config"] = {
-                "redraft": {
-                    "max_batch_draft_tokens": drafting.max_batch_draft_tokens,
-                    "cost_ratio": drafting.cost_ratio,
-                    "fit_cost": drafting.fit_cost,
-                }
-            }
-        elif self._method == "ngram":
-            arguments["per_request_spec_decode_metrics"] = "summary"
-            arguments["speculative_config"] = {
-                "method": "ngram",
-                "num_speculative_tokens": drafting.max_draft_tokens,
-                "prompt_lookup_min": drafting.ngram_min,
-                "prompt_lookup_max": drafting.ngram_max,
-            }
         return AsyncEngineArgs(
             model=str(model.path),
             served_model_name=model.name,
@@ -240,16 +222,7 @@ class VllmEngine:
         metrics = completion.spec_decode_metrics
         if metrics is None:
             return DraftReport(target_passes=tokens, output_tokens=tokens, draft_lengths={0: tokens})
-        # vLLM counts what it verified: drafts that ran past the end of the output are accepted there, not here.
-        accepted = sum(length * passes for length, passes in enumerate(metrics.histogram))
-        accepted = min(accepted, tokens - 1)
-        return DraftReport(
-            target_passes=tokens - accepted,
-            output_tokens=tokens,
-            drafted=metrics.num_draft_tokens,
-            accepted=accepted,
-            rejected=metrics.num_draft_tokens - accepted,
-        )
+        return draft_report(tokens, metrics.per_step_drafted, metrics.per_step_accepted)
 
 
 def _finish_reason(completion: CompletionOutput) -> FinishReason:
@@ -274,10 +247,18 @@ _MODEL = (
 )
 
 
-def start_failure(error: Exception) -> EngineUnavailable:
-    """What an operator is told. No request has been let in yet, so vLLM's message holds no caller's text."""
+_DRAFTER = "check that vLLM can draft for this model by drafting.drafter (here {kind}): copy drafts for any"
+
+
+def start_failure(error: Exception, *, drafter: str = "copy") -> EngineUnavailable:
+    """What an operator is told. No request has been let in yet, so vLLM's message holds no caller's text.
+
+    drafter: its kind; one that has a model of its own may be at fault.
+    """
     text = " ".join(str(error).split())[:_MAX_CAUSE]
     cause = f"{type(error).__name__}: {text}" if text else type(error).__name__
     # A failure in the core's own process reaches this one without its cause: then it may be either.
     advice = _MEMORY if "memory" in cause.lower() else f"{_MODEL}; if memory ran out, {_MEMORY}"
+    if drafter in ("draft_model", "eagle", "mtp"):
+        advice = f"{advice}; {_DRAFTER.format(kind=drafter)}"
     return EngineUnavailable(f"the engine did not start: {advice}; what vLLM logged above says more ({cause})")

@@ -36,11 +36,11 @@ def test_longer_drafts_than_the_engine_takes(name: str) -> None:
 
 def test_only_what_differs_is_set() -> None:
     assert parse("plain").environment() == {
-        "REDRAFT_DRAFTING__METHOD": "none",
+        "REDRAFT_DRAFTING__DRAFTER__KIND": "none",
         "REDRAFT_ENGINE__ENFORCE_EAGER": "true",
     }
     assert parse("ngram-64-compiled").environment() == {
-        "REDRAFT_DRAFTING__METHOD": "ngram",
+        "REDRAFT_DRAFTING__DRAFTER__KIND": "ngram",
         "REDRAFT_ENGINE__ENFORCE_EAGER": "false",
         "REDRAFT_DRAFTING__MAX_DRAFT_TOKENS": "64",
     }

@@ -42,7 +42,7 @@ def test_set_holds_where_the_flag_of_its_own_is_not_given(setting: str) -> None:
     assert merge({setting: False}, [f"{setting}=a"]) == {section: {key: False}}
 
 
-@pytest.mark.parametrize("assignment", ["port=1", "server.port", "a.b.c=1", ""])
+@pytest.mark.parametrize("assignment", ["port=1", "server.port", "a.b.c.d=1", "a..c=1", ""])
 def test_bad_set_flags(assignment: str) -> None:
     with pytest.raises(ConfigError, match=r"SECTION\.KEY=VALUE"):
         parse_set([assignment])

@@ -10,6 +10,7 @@ import pytest
 
 from drafts.core.types import DraftRequest
 from service.config import DraftingConfig, EngineConfig, ModelConfig
+from service.drafter_config import NgramDrafterConfig
 from service.engine.base import FinishReason, GenerateRequest, Output
 from service.engine.vllm import VllmEngine
 from service.errors import EngineUnavailable
@@ -29,7 +30,7 @@ async def test_ngram_method_reports_its_drafts_and_a_dead_engine_is_unavailable(
     engine = VllmEngine(
         engine_model,
         EngineConfig(kv_cache_gib=1, cpu_threads=1),
-        DraftingConfig(method="ngram", max_draft_tokens=8, ngram_min=2, ngram_max=4),
+        DraftingConfig(max_draft_tokens=8, drafter=NgramDrafterConfig(min_n=2, max_n=4)),
     )
     await engine.start()
     try:
