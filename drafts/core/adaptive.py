@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from math import exp, lgamma, log
+
+# The weight of the belief in a guess as its tokens come: the smaller it is, the more does each acceptance promise.
+GUESS_WEIGHT = 1.0
 
 
 @dataclass(slots=True)
@@ -57,6 +62,11 @@ class StepCost:
         """
         return self.ratio * self.batch_size
 
+    @property
+    def rounded_marginal(self) -> float:
+        """The same to about two digits, so that what depends on it can be looked up."""
+        return float(f"{self.marginal:.1e}")
+
     def record(self, tokens: int, seconds: float) -> None:
         """A step of `tokens` tokens took `seconds`. Outliers (a pause, a compilation) are left out."""
         if not self._fit or seconds <= 0:
@@ -87,22 +97,89 @@ class StepCost:
         self.ratio = min(max(slope / base, self.MIN_RATIO), self.MAX_RATIO)
 
 
-def draft_length(chances: Iterable[float], cost_ratio: float, limit: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """`count` draft tokens in a row with one belief: after i accepted ones the next is accepted with the chance
+    (accepted + i) / (accepted + i + rejected), the Beta posterior's own prediction."""
+
+    accepted: float
+    rejected: float
+    count: int
+
+    def survival(self, length: int) -> float:
+        """The chance that the first `length` tokens are all accepted. O(1)."""
+        a, b = self.accepted, self.rejected
+        return exp(lgamma(a + length) - lgamma(a + b + length) + lgamma(a + b) - lgamma(a))
+
+    def expected(self, length: int, survival: float) -> float:
+        """How many of the first `length` tokens are accepted in the mean: the sum of survival(1..length), which
+        telescopes. `survival` is survival(length)."""
+        slope = 1.0 - self.rejected
+        if abs(slope) < 1e-4:  # the sum of a / (a + i), nearly
+            return self.accepted * log((self.accepted + length + 0.5) / (self.accepted + 0.5))
+        return ((self.accepted + length) * survival - self.accepted) / slope
+
+
+def draft_length(stretches: Iterable[Stretch], cost_ratio: float, limit: int) -> int:
     """The k that makes (expected tokens) / (step time) largest.
 
-    chances: for each next draft token, the chance that it is accepted given that all before it were.
     Token j is added while P(survive to j) >= c1 / (c0 + c1 * j) * E(tokens so far), where cost_ratio = c1 / c0.
-    The chance to survive only falls, so the first token that does not pay ends the draft.
+    The chance to survive only falls, so the first token that does not pay ends the draft; within a stretch it is found
+    by bisection.
     """
     survive = 1.0
     expected = 1.0  # the target's own token
     length = 0
-    for chance in chances:
-        if length >= limit:
+    for stretch in stretches:
+        count = min(stretch.count, limit - length)
+        taken = _paying(stretch, count, cost_ratio, survive, expected, length)
+        reached = stretch.survival(taken)
+        expected += survive * stretch.expected(taken, reached)
+        survive *= reached
+        length += taken
+        if taken < stretch.count:
             break
-        survive *= chance
-        if survive < cost_ratio * expected / (1.0 + cost_ratio * length):
-            break
-        expected += survive
-        length += 1
+    return length
+
+
+def _paying(stretch: Stretch, count: int, cost_ratio: float, survive: float, expected: float, length: int) -> int:
+    """How many of a stretch's tokens pay, the draft before it being `length` long with these chances."""
+
+    def pays(tokens: int) -> bool:
+        before = stretch.survival(tokens - 1)
+        so_far = expected + survive * stretch.expected(tokens - 1, before)
+        rate = so_far / (1.0 + cost_ratio * (length + tokens - 1))
+        return survive * stretch.survival(tokens) >= cost_ratio * rate
+
+    if count <= 0 or pays(count):
+        return max(count, 0)
+    low, high = 0, count  # token `low` pays, token `high` does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if pays(middle) else (low, middle)
+    return low
+
+
+@lru_cache(maxsize=4096)
+def guess_length(chance: float, cost_ratio: float, limit: int) -> int:
+    """The k for a place that is only guessed, `chance` being the chance that its first token is accepted.
+
+    The target's next token proves a guess whether or not it was drafted, and the pass after that can draft the rest.
+    So a draft on a guess saves a pass only if it covers all of what agrees; of a longer agreement it saves k / limit
+    of a pass. With S(k) the chance that k tokens are accepted, the gain in passes is
+
+        S(1) - S(k + 1) * (1 - k / limit) - c1 / c0 * (k - (S(1) + ... + S(k)))
+
+    and k is where it is largest, 0 where it is nowhere above 0.
+    """
+    best, length = 0.0, 0
+    reached, accepted = 1.0, 0.0
+    following = chance
+    for k in range(1, limit + 1):
+        reached *= following
+        accepted += reached
+        following = (chance + k / GUESS_WEIGHT) / (1.0 + k / GUESS_WEIGHT)
+        gain = chance - reached * following * (1.0 - k / limit) - cost_ratio * (k - accepted)
+        if gain > best:
+            best, length = gain, k
     return length

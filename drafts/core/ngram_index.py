@@ -1,76 +1,73 @@
-"""Finding where the output's last tokens occur in a source. Look-ups do not grow with the context.
+"""Finding where the output's last tokens occur in a source. Neither building nor looking up grows with the context.
 
-Both indexes answer with *next* positions: for a match that ends at source[i], the position i + 1, which is where
-a copy would go on.
+A source is indexed in chunks of CHUNK tokens, at most about one of them a look-up, the one nearest to the place of
+interest first: a long file is never indexed at one stroke, and never if the output never leaves its source.
+
+Answers are *next* positions: for an n-gram that ends at source[i], the position i + 1, where a copy would go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+CHUNK = 1024
+# Chunks looked into on each side of the place of interest.
+_REACH = 32
 
-import numpy as np
-from numpy.typing import NDArray
-
-N = 3
-_MAX_PER_GRAM = 16
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_Gram = tuple[int, ...]
 
 
-def _keys(tokens: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """One 64-bit hash for every n-gram of `tokens`, in order."""
-    values = tokens.astype(np.uint64)
-    count = len(values) - N + 1
-    keys = np.zeros(max(count, 0), dtype=np.uint64)
-    if count > 0:
-        for offset in range(N):
-            keys = (keys ^ values[offset : offset + count]) * _MULTIPLIER
-            keys ^= keys >> np.uint64(29)
-    return keys
+class NgramIndex:
+    """The n-grams of n tokens of a list, which may grow at its end. One place is kept a chunk: the latest for a list
+    that grows (`newest`), else the earliest."""
 
-
-class StaticIndex:
-    """N-grams of a source that does not change: sorted hashes, built in one go, O(log n) a look-up."""
-
-    def __init__(self, tokens: Sequence[int]) -> None:
-        keys = _keys(np.asarray(tokens, dtype=np.int64))
-        order = np.argsort(keys, kind="stable")
-        self._keys = keys[order]
-        self._next = order + N
-
-    def find(self, suffix: Sequence[int], near: int) -> Iterator[int]:
-        """Positions after occurrences of the last N tokens of `suffix`: those from `near` on, nearest first, then the
-        ones before it, nearest first. Bounded; a rare hash collision may slip in, so callers compare tokens."""
-        if len(suffix) < N or len(self._keys) == 0:
-            return
-        key = _keys(np.asarray(suffix[-N:], dtype=np.int64))[0]
-        low = int(np.searchsorted(self._keys, key, side="left"))
-        high = int(np.searchsorted(self._keys, key, side="right"))
-        middle = low + int(np.searchsorted(self._next[low:high], near))
-        for i in range(middle, min(high, middle + _MAX_PER_GRAM)):
-            yield int(self._next[i])
-        for i in range(middle - 1, max(low, middle - _MAX_PER_GRAM) - 1, -1):
-            yield int(self._next[i])
-
-
-class GrowingIndex:
-    """N-grams of the output so far. `extend_to` is called before a search, so an undisturbed copy never pays for it;
-    each token is indexed once."""
-
-    def __init__(self, tokens: list[int]) -> None:
+    def __init__(self, tokens: list[int], n: int, *, newest: bool = False) -> None:
+        self._n = n
         self._tokens = tokens
-        self._done = N - 1
-        self._next: dict[tuple[int, ...], list[int]] = {}
+        self._newest = newest
+        self._chunks: list[dict[_Gram, int]] = []
+        self._done: list[int] = []
+        self._open: set[int] = set()
 
-    def find(self, suffix: Sequence[int], near: int) -> Iterator[int]:
-        """As StaticIndex.find, except that the latest occurrences come first; the output's own end is left out."""
-        if len(suffix) < N:
-            return
-        tokens = self._tokens
-        # The n-gram that ends at the last token is the suffix itself: it is indexed at the next search.
-        for end in range(self._done, len(tokens) - 1):
-            positions = self._next.setdefault(tuple(tokens[end - N + 1 : end + 1]), [])
-            positions.append(end + 1)
-            if len(positions) > _MAX_PER_GRAM:
-                del positions[0]
-        self._done = max(self._done, len(tokens) - 1)
-        yield from reversed(self._next.get(tuple(suffix[-N:]), ()))
+    def find(self, suffix: list[int], near: int) -> list[int]:
+        """Positions after occurrences of the last n tokens of `suffix`: one a chunk, from `near` on and then before
+        it, nearest chunk first. An n-gram at the very end of the list is left out: there is nothing after it."""
+        if len(suffix) < self._n:
+            return []
+        while len(self._chunks) * CHUNK < len(self._tokens):
+            self._open.add(len(self._chunks))
+            self._done.append(max(len(self._chunks) * CHUNK, self._n))
+            self._chunks.append({})
+        first = min(near // CHUNK, len(self._chunks) - 1)
+        if self._open:
+            self._build(first)
+        gram = tuple(suffix[-self._n :])
+        chunks = self._chunks
+        ahead = [chunk[gram] for chunk in chunks[first : first + _REACH] if gram in chunk]
+        behind = chunks[max(first - _REACH, 0) : first]
+        return ahead + [chunk[gram] for chunk in reversed(behind) if gram in chunk]
+
+    def _build(self, first: int) -> None:
+        """Index chunks that are not complete, nearest first, until about a chunk's worth of tokens is done."""
+        work = 0
+        for number in sorted(self._open, key=lambda number: abs(number - first)):
+            work += self._extend(number)
+            if work > CHUNK // 2:
+                break
+
+    def _extend(self, number: int) -> int:
+        """Index what is new in a chunk, which holds the n-grams whose next position is in it; how many those were."""
+        begin = self._done[number]
+        end = min((number + 1) * CHUNK, len(self._tokens))
+        if end == (number + 1) * CHUNK:
+            self._open.discard(number)
+        if begin >= end:
+            return 0
+        tokens = self._tokens[begin - self._n : end - 1]
+        grams = zip(*(tokens[offset:] for offset in range(self._n)), strict=False)
+        chunk = self._chunks[number]
+        if self._newest:
+            chunk.update(zip(grams, range(begin, end), strict=True))
+        else:
+            # Backwards, so that the earliest place stays.
+            chunk.update(zip(list(grams)[::-1], range(end - 1, begin - 1, -1), strict=True))
+        self._done[number] = end
+        return end - begin

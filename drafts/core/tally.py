@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from drafts.core.types import DraftReport, RegionReport, SourceKind
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """`count` consecutive draft tokens from one region (-1: from outside the plan)."""
+class Segment(NamedTuple):
+    """`tokens` consecutive draft tokens from one region (-1: from outside the plan)."""
 
     region: int
     kind: SourceKind
-    count: int
+    tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What one segment's tokens met: `failed` when the target chose another token there."""
 
     segment: Segment
@@ -35,6 +33,10 @@ class Tally:
         self._segments: list[Segment] = []
         self._rows: dict[tuple[int, SourceKind], RegionReport] = {}
 
+    @property
+    def pending(self) -> list[int]:
+        return self._pending
+
     def proposed(self, tokens: list[int], segments: list[Segment]) -> None:
         """Replaces the pending proposal: one that was never verified is forgotten and not counted."""
         self._pending = tokens
@@ -48,10 +50,13 @@ class Tally:
         """
         report = self.report
         pending = self._pending
+        emitted = tokens if isinstance(tokens, list) else list(tokens)
         own = len(tokens) - 1
-        accepted = 0
-        while accepted < min(own, len(pending)) and pending[accepted] == tokens[accepted]:
-            accepted += 1
+        accepted = own
+        if own > len(pending) or pending[:own] != emitted[:own]:
+            accepted = 0
+            while accepted < min(own, len(pending)) and pending[accepted] == tokens[accepted]:
+                accepted += 1
         trimmed = accepted == own and accepted < len(pending) and pending[accepted] == tokens[accepted]
         rejected = 0 if trimmed else len(pending) - accepted
         report.target_passes += 1
@@ -66,13 +71,13 @@ class Tally:
         failing = not trimmed and accepted < len(pending)
         for segment in self._segments:
             row = self._row(segment)
-            taken = min(left, segment.count)
+            taken = min(left, segment.tokens)
             left -= taken
-            row.drafted += segment.count
+            row.drafted += segment.tokens
             row.accepted += taken
-            row.rejected += 0 if trimmed else segment.count - taken
+            row.rejected += 0 if trimmed else segment.tokens - taken
             row.passes += 1
-            failed = failing and taken < segment.count
+            failed = failing and taken < segment.tokens
             if taken or failed:
                 outcomes.append(Outcome(segment, taken, failed))
             if failed:
@@ -80,6 +85,12 @@ class Tally:
         self._pending = []
         self._segments = []
         return outcomes
+
+    def shorten(self, length: int) -> list[int]:
+        """Cut the pending proposal to its first `length` tokens; what is left of it."""
+        self._pending = self._pending[:length]
+        self._segments = clip(self._segments, length)
+        return self._pending
 
     def finish(self) -> DraftReport:
         self.report.regions = sorted(self._rows.values(), key=lambda row: (row.region, row.kind.value))
@@ -90,3 +101,14 @@ class Tally:
         if key not in self._rows:
             self._rows[key] = RegionReport(region=segment.region, kind=segment.kind)
         return self._rows[key]
+
+
+def clip(segments: list[Segment], limit: int) -> list[Segment]:
+    """The first `limit` tokens of `segments`."""
+    clipped: list[Segment] = []
+    for segment in segments:
+        if limit <= 0:
+            break
+        clipped.append(segment if segment.tokens <= limit else Segment(segment.region, segment.kind, limit))
+        limit -= segment.tokens
+    return clipped

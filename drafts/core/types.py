@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,24 +27,38 @@ class DraftRegion:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftNode:
+    """A syntax node that stands on lines of its own: the half-open range of tokens that it covers."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class DraftRequest:
     """Everything a drafter may copy from. Token ids are the target's own.
 
     predicted: the plan's predicted text, tokenized as the target would write it; may be empty.
     regions: tile `predicted`; empty when there is no plan.
+    nodes: syntax nodes of `predicted` (of `original` where that is empty), nested or disjoint, ordered by start and
+    then longest first; empty when unknown.
     original, edit: the tokens of the original file and of the edit; may be empty.
     max_draft_tokens: k is never above it; 0 means plain decoding.
     end_token: proposed after the last token of `predicted`, so that the output's end needs no pass of its own.
     newline_tokens: ids whose text holds a line feed: after one of them an edited line may be over.
+    token_bytes: the bytes of a token id (empty for one that is no text), so that a text that the target tokenizes in
+    another way is still followed; None when unknown.
     """
 
     predicted: Sequence[int] = ()
     regions: Sequence[DraftRegion] = ()
+    nodes: Sequence[DraftNode] = ()
     original: Sequence[int] = ()
     edit: Sequence[int] = ()
     max_draft_tokens: int = 128
     end_token: int | None = None
     newline_tokens: Collection[int] = ()
+    token_bytes: Callable[[int], bytes] | None = None
 
 
 @dataclass(slots=True)

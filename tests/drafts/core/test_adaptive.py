@@ -1,44 +1,89 @@
 from __future__ import annotations
 
 import itertools
+import operator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.adaptive import Beta, StepCost, draft_length
+from drafts.core.adaptive import GUESS_WEIGHT, Beta, StepCost, Stretch, draft_length, guess_length
 
 
-def rate(chances: list[float], cost_ratio: float, length: int) -> float:
+def chances(stretches: list[Stretch]) -> list[float]:
+    """Token by token: the chance that it is accepted after all those before it."""
+    return [
+        (stretch.accepted + i) / (stretch.accepted + i + stretch.rejected)
+        for stretch in stretches
+        for i in range(stretch.count)
+    ]
+
+
+def survival(stretches: list[Stretch]) -> list[float]:
+    return list(itertools.accumulate(chances(stretches), operator.mul))
+
+
+def rate(stretches: list[Stretch], cost_ratio: float, length: int) -> float:
     """Expected tokens per unit of time of a draft of `length` tokens."""
-    survive, expected = 1.0, 1.0
-    for chance in chances[:length]:
-        survive *= chance
-        expected += survive
-    return expected / (1 + cost_ratio * length)
+    return (1 + sum(survival(stretches)[:length])) / (1 + cost_ratio * length)
 
 
-@given(st.lists(st.floats(0, 1), max_size=40), st.floats(0.001, 0.5), st.integers(0, 40))
-def test_no_other_length_gives_more_tokens_per_second(chances: list[float], cost_ratio: float, limit: int) -> None:
-    length = draft_length(chances, cost_ratio, limit)
-    assert length <= min(limit, len(chances))
-    best = max(rate(chances, cost_ratio, k) for k in range(min(limit, len(chances)) + 1))
-    assert rate(chances, cost_ratio, length) == pytest.approx(best)
+def gain(stretch: Stretch, cost_ratio: float, limit: int, length: int) -> float:
+    """Passes gained by drafting `length` tokens on a guess, by counting over all lengths of the agreement."""
+    reached = survival([Stretch(stretch.accepted, stretch.rejected, limit + 1)])
+    passes = 0.0
+    for agreed in range(1, limit + 1):
+        ends_there = reached[agreed - 1] - (reached[agreed] if agreed < limit else 0)
+        passes += ends_there * (1 if agreed <= length else length / limit)
+    return passes - cost_ratio * (length - sum(reached[:length]))
+
+
+beliefs = st.builds(Stretch, st.floats(0.05, 500), st.floats(0.05, 50), st.integers(1, 40))
+
+
+@given(st.lists(beliefs, max_size=4), st.floats(0.001, 0.5), st.integers(0, 60))
+def test_no_other_length_gives_more_tokens_per_second(stretches: list[Stretch], cost_ratio: float, limit: int) -> None:
+    length = draft_length(stretches, cost_ratio, limit)
+    longest = min(limit, sum(stretch.count for stretch in stretches))
+    assert 0 <= length <= longest
+    best = max(rate(stretches, cost_ratio, k) for k in range(longest + 1))
+    assert rate(stretches, cost_ratio, length) == pytest.approx(best)
+
+
+@given(st.builds(Stretch, st.floats(1, 500), st.floats(0.05, 50), st.integers(1, 40)))
+def test_closed_forms_are_the_sums_and_products(stretch: Stretch) -> None:
+    reached = survival([stretch])
+    last = stretch.survival(stretch.count)
+    assert last == pytest.approx(reached[-1])
+    assert stretch.survival(0) == pytest.approx(1)
+    assert stretch.expected(stretch.count, last) == pytest.approx(sum(reached), rel=3e-2)
 
 
 def test_published_optimum_at_sixty_per_cent_acceptance() -> None:
     # A draft that costs 5% of a pass per token, accepted with 0.6 each: k = 4 gives 1.92x and k = 8 only 1.76x.
-    assert rate([0.6] * 8, 0.05, 4) == pytest.approx(1.92, abs=0.01)
-    assert rate([0.6] * 8, 0.05, 8) == pytest.approx(1.76, abs=0.01)
-    assert draft_length(itertools.repeat(0.6), 0.05, 128) == 4
+    steady = [Stretch(6e6, 4e6, 128)]
+    assert rate(steady, 0.05, 4) == pytest.approx(1.92, abs=0.01)
+    assert rate(steady, 0.05, 8) == pytest.approx(1.76, abs=0.01)
+    assert draft_length(steady, 0.05, 128) == 4
 
 
 def test_hopeless_draft_is_not_made() -> None:
-    assert draft_length([0.01] * 10, 0.05, 128) == 0
+    assert draft_length([Stretch(1.0, 100.0, 10)], 0.05, 128) == 0
+    assert guess_length(0.01, 0.05, 128) == 0
 
 
 def test_sure_draft_is_as_long_as_allowed() -> None:
-    assert draft_length(itertools.repeat(1.0), 0.05, 128) == 128
+    assert draft_length([Stretch(1e6, 1e-6, 1000)], 0.05, 128) == 128
+    assert guess_length(1.0, 0.05, 128) == 128
+
+
+@given(st.floats(0.02, 0.98), st.floats(0.001, 0.2), st.integers(1, 60))
+def test_no_other_draft_on_a_guess_gains_more_passes(chance: float, cost_ratio: float, limit: int) -> None:
+    length = guess_length(chance, cost_ratio, limit)
+    assert 0 <= length <= limit
+    stretch = Stretch(GUESS_WEIGHT * chance, GUESS_WEIGHT * (1 - chance), limit)
+    best = max(gain(stretch, cost_ratio, limit, k) for k in range(limit + 1))
+    assert gain(stretch, cost_ratio, limit, length) == pytest.approx(best)
 
 
 def test_belief_follows_a_change() -> None:
@@ -92,6 +137,7 @@ def test_without_fit_the_ratio_is_the_given_one() -> None:
 
 def test_a_fuller_batch_makes_draft_tokens_dearer() -> None:
     cost = StepCost(0.01)
-    alone = draft_length(itertools.repeat(0.9), cost.marginal, 128)
+    steady = [Stretch(90.0, 10.0, 128)]
+    alone = draft_length(steady, cost.marginal, 128)
     cost.batch_size = 16
-    assert draft_length(itertools.repeat(0.9), cost.marginal, 128) < alone
+    assert draft_length(steady, cost.marginal, 128) < alone

@@ -245,24 +245,39 @@ def test_observing_nothing_is_an_error() -> None:
 
 
 def test_search_cost_does_not_grow_with_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comparisons per pass, counted: a context 16 times as long takes no more of them."""
-    counted: list[int] = []
+    """Tokens looked at per pass, counted: a context 16 times as long takes no more of them."""
+    counted = [0]
 
     class Counted(list[int]):
         def __getitem__(self, key: Any) -> Any:
-            counted[-1] += 1
-            return super().__getitem__(key)
+            found = super().__getitem__(key)
+            counted[-1] += len(found) if isinstance(key, slice) else 1
+            return found
 
     per_pass = []
-    for size in (500, 8000):
+    for size in (2000, 32000):
         predicted, output = make_file(size, 9), make_file(300, 10)
         drafter = CopyDrafter()
         drafter.start(kept(predicted))
-        for source in (drafter._plan, *drafter._others[:2]):
-            source.tokens = Counted(source.tokens)
-        counted.append(0)
-        for token in output:
+        main = drafter._main
+        main.tokens = Counted(main.tokens)
+        for ngrams in main._indexes:
+            ngrams._tokens = main.tokens
+        for done, token in enumerate(output):
+            if done == len(output) // 2:
+                counted.append(0)  # by now the longer one is indexed, a chunk a pass
             drafter.observe([token])
             drafter.propose(K)
-        per_pass.append(counted[-1] / len(output))
+        per_pass.append(counted[-1] / (len(output) // 2))
     assert per_pass[1] <= 2 * per_pass[0]
+
+
+def test_smaller_limit_shortens_the_proposal() -> None:
+    drafter = CopyDrafter()
+    drafter.start(kept([10, 11, 12, 13]))
+    drafter.observe([10])
+    assert drafter.propose(3) == [11, 12, 13]
+    assert drafter.propose(0) == []
+    drafter.observe([11])
+    report = drafter.finish()
+    assert (report.drafted, report.rejected, report.draft_lengths) == (0, 0, {0: 2})

@@ -1,39 +1,91 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.ngram_index import _MAX_PER_GRAM, GrowingIndex, N, StaticIndex
+from drafts.core import ngram_index
+from drafts.core.ngram_index import NgramIndex
 
-tokens_strategy = st.lists(st.integers(0, 3), max_size=40)
+N = 3
+CHUNK = 8
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ngram_index, "CHUNK", CHUNK)
 
 
 def occurrences(tokens: list[int], gram: list[int]) -> list[int]:
-    return [i + N for i in range(len(tokens) - N + 1) if tokens[i : i + N] == gram]
+    return [i + N for i in range(len(tokens) - N) if tokens[i : i + N] == gram]
 
 
-@given(tokens_strategy, st.lists(st.integers(0, 3), min_size=N, max_size=N), st.integers(0, 40))
-def test_static_index_finds_all_places_nearest_after_first(tokens: list[int], gram: list[int], near: int) -> None:
-    places = occurrences(tokens, gram)
-    after = [p for p in places if p >= near][:_MAX_PER_GRAM]
-    before = [p for p in places if p < near][::-1][:_MAX_PER_GRAM]
-    assert list(StaticIndex(tokens).find(gram, near)) == after + before
+def by_chunk(places: list[int], near: int, count: int, *, newest: bool) -> list[int]:
+    """One place a chunk, in the documented order."""
+    chunks: dict[int, int] = {}
+    for place in places if newest else reversed(places):
+        chunks[place // CHUNK] = place
+    first = min(near // CHUNK, count - 1)
+    return [chunks[n] for n in [*range(first, count), *range(first - 1, -1, -1)] if n in chunks]
 
 
-@given(tokens_strategy, st.data())
-def test_growing_index_finds_earlier_places_latest_first(tokens: list[int], data: st.DataObject) -> None:
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=80),
+    st.lists(st.integers(0, 3), min_size=N, max_size=N),
+    st.integers(0, 100),
+    st.booleans(),
+)
+def test_finds_one_place_a_chunk_once_all_are_indexed(
+    tokens: list[int], gram: list[int], near: int, newest: bool
+) -> None:
+    index = NgramIndex(tokens, N, newest=newest)
+    count = -(-len(tokens) // CHUNK)
+    for _ in range(count):
+        index.find(gram, near)
+    assert index.find(gram, near) == by_chunk(occurrences(tokens, gram), near, count, newest=newest)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=80), st.lists(st.integers(0, 3), min_size=N, max_size=N))
+def test_first_look_up_knows_the_chunk_of_interest_and_builds_little(tokens: list[int], gram: list[int]) -> None:
+    near = len(tokens) // 2
+    index = NgramIndex(tokens, N)
+    found = index.find(gram, near)
+    here = [place for place in occurrences(tokens, gram) if place // CHUNK == near // CHUNK]
+    assert found[:1] == here[:1] or not here
+    assert sum(map(len, index._chunks)) <= 2 * CHUNK
+
+
+@given(st.lists(st.integers(0, 3), max_size=120), st.data())
+def test_a_list_that_grows_is_kept_up_with(tokens: list[int], data: st.DataObject) -> None:
     output: list[int] = []
-    index = GrowingIndex(output)
+    index = NgramIndex(output, N, newest=True)
     for token in tokens:
         output.append(token)
         if data.draw(st.booleans()):
-            found = list(index.find(output, 0))
-            gram = output[-N:]
-            places = occurrences(output[:-1], gram) if len(gram) == N else []
-            assert found == places[::-1][:_MAX_PER_GRAM]
+            found = index.find(output, len(output))
+            assert all(output[place - N : place] == output[-N:] and place < len(output) for place in found)
+    if len(output) >= N:
+        for _ in range(20):
+            index.find(output, len(output))
+        count = -(-len(output) // CHUNK)
+        places = occurrences(output, output[-N:])
+        assert index.find(output, len(output)) == by_chunk(places, len(output), count, newest=True)
 
 
 def test_shorter_suffixes_find_nothing() -> None:
-    assert list(StaticIndex([1, 2, 3, 1, 2, 3]).find([2, 3], 0)) == []
-    assert list(StaticIndex([1, 2]).find([1, 2, 3], 0)) == []
-    assert list(GrowingIndex([1, 2]).find([1, 2], 0)) == []
+    assert NgramIndex([1, 2, 3, 1, 2, 3], N).find([2, 3], 0) == []
+    assert NgramIndex([1, 2], N).find([1, 2, 3], 0) == []
+    assert NgramIndex([], N).find([1, 2, 3], 0) == []
+
+
+def test_a_far_place_is_found_and_a_long_list_is_indexed_piece_by_piece() -> None:
+    tokens = list(range(400))
+    index = NgramIndex(tokens, N)
+    sizes: list[int] = []
+    found: list[int] = []
+    for _ in range(50):
+        found = index.find([2, 3, 4], 399)
+        sizes.append(sum(map(len, index._chunks)))
+    assert max(b - a for a, b in zip([0, *sizes], sizes, strict=False)) <= CHUNK
+    assert found == []  # more than 32 chunks away
+    assert index.find([202, 203, 204], 399) == [205]
