@@ -27,8 +27,9 @@ help:
 
 # ---- the environment ----
 
-# Only what the goals need: a compiler to measure compiled decoding, Node.js to test with a client that is not ours.
-NEEDS := $(if $(filter test,$(MAKECMDGOALS)),node) $(if $(filter bench,$(MAKECMDGOALS)),compiler)
+# Only what the goals need: a compiler to measure compiled decoding, Node.js to test with a client that is not ours,
+# Prometheus to evaluate the dashboard's queries.
+NEEDS := $(if $(filter test,$(MAKECMDGOALS)),node prometheus) $(if $(filter bench,$(MAKECMDGOALS)),compiler)
 system:
 	@sh requirements/system.sh $(PYTHON) $(NEEDS)
 
