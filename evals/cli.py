@@ -10,6 +10,7 @@ from rich.console import Console
 
 from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, parse
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, load_examples
+from evals.identity.command import identity
 from evals.json_file import write_json
 from evals.latency import measure
 from evals.replay.command import replay
@@ -26,6 +27,7 @@ def evaluate() -> None:
     """Measure the service."""
 
 
+app.command()(identity)
 app.command()(replay)
 
 
