@@ -1,4 +1,4 @@
-"""A report's JSON file while its run goes on: it is whole at every moment, and the same command goes on from it."""
+"""What a run needs of files: a report that it goes on from, and which corpus it is over."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from evals.corpus.whole_file import write_whole
-
 
 def read_json(path: Path) -> Any:
     """What the file holds; None when there is no file. Raises OSError, and ValueError for what is no JSON."""
@@ -16,11 +14,6 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-
-
-def write_json(path: Path, report: Any) -> None:
-    """In one step. Raises OSError; the file is then as it was."""
-    write_whole(path, (json.dumps(report, indent=1, ensure_ascii=False) + "\n").encode("utf-8", errors="replace"))
 
 
 def corpus_note(path: Path, records: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from evals.corpus.cases import Case, cases, parse_forms
+from evals.corpus.cases import Case, cases
 from evals.corpus.records import CorpusError, EditRecord, digest, load_records
 from evals.corpus.selection import EmptySelectionError, Selection, select
 from evals.environment import describe
@@ -18,7 +18,9 @@ from evals.identity.decode import Decoder
 from evals.identity.engine import RecordingEngine
 from evals.identity.measure import Plan, decodings, measure
 from evals.identity.report import IdentityReport, OtherRunError, render
-from evals.run_file import corpus_note, read_json, write_json
+from evals.json_file import write_json
+from evals.replay.forms import FORMS, parse_forms
+from evals.run_file import corpus_note, read_json
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge
@@ -29,7 +31,7 @@ INTERRUPTED = 130  # as shells have it for SIGINT
 def identity(
     corpus: Annotated[Path, typer.Option(metavar="FILE", help="JSON lines, .gz by name; see `redraft eval corpus`.")],
     json_path: Annotated[Path, typer.Option("--json", metavar="OUT", help="The report, written as the run goes on.")],
-    forms: Annotated[str, typer.Option(help="Comma-separated: update, diff, search-replace, instruction.")] = "update",
+    forms: Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(FORMS)}.")] = "update",
     concurrency: Annotated[str, typer.Option(help="Comma-separated: requests in flight.")] = "1,8",
     languages: Annotated[str, typer.Option(metavar="NAMES", help="Comma-separated; empty takes all.")] = "",
     max_lines: Annotated[int | None, typer.Option(min=1, help="Leave out longer files.")] = None,
