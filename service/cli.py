@@ -108,10 +108,11 @@ def run(settings: Settings, compose: Compose) -> int:
     logs.configure(settings.log)
     from service.prompts import TokenizerError
     from service.server import serve as serve_until_stopped
+    from service.weights import WeightsError
 
     try:
         asyncio.run(serve_until_stopped(settings, compose))
-    except (TokenizerError, ConfigError) as error:
+    except (TokenizerError, WeightsError, ConfigError) as error:
         typer.echo(f"redraft: {error}", err=True)
         return 2
     except (OSError, EngineUnavailable) as error:

@@ -8,10 +8,12 @@ from service.engine.vllm import VllmEngine
 from service.pipeline import Pipeline
 from service.prompts import load_prompt_format
 from service.servicer import ApplyPipeline
+from service.weights import verify
 
 
 def compose(settings: Settings) -> tuple[Engine, ApplyPipeline]:
-    """The engine, not yet started, and the pipeline over it. Raises TokenizerError."""
+    """The engine, not yet started, and the pipeline over it. Raises WeightsError and TokenizerError."""
+    verify(settings.model.path)
     prompt_format = load_prompt_format(settings.model.prompt_format, settings.model.path)
     engine = VllmEngine(settings.model, settings.engine, settings.drafting)
     return engine, Pipeline(engine, prompt_format, settings)
