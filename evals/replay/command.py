@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,7 @@ from service.config import EMBEDDED_MODEL_PATH
 from service.prompts.tokenization import TokenizerError
 
 _INTERRUPTED = 130
+_FILE_WIDTH = 140
 
 
 def replay(
@@ -62,7 +64,7 @@ def replay(
     bad corpus or a drafter whose package is missing; 130 when interrupted, with the edits done by then in table and
     file.
     """
-    console, progress_console = Console(), Console(stderr=True, highlight=False)
+    progress_console = Console(stderr=True, highlight=False)
     try:
         chosen_forms = parse_forms(forms)
         entrants = parse_drafters("ablation" if ablation else drafters)
@@ -109,7 +111,8 @@ def replay(
                 "samples": samples(replayed),
             },
         )
-    show(made, replayed.edits, console)
+    # Into a file or a pipe tables go whole.
+    show(made, replayed.edits, Console() if sys.stdout.isatty() else Console(width=_FILE_WIDTH))
     if not replayed.complete:
         progress_console.print("redraft: interrupted; the tables hold the edits that were done", markup=False)
         raise typer.Exit(_INTERRUPTED)

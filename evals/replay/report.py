@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from evals.replay.causes import Cause
 from evals.replay.costs import COSTS, bound, speedup
 from evals.replay.drafters import UNLIMITED, Entrant
 from evals.replay.run import Replayed, Run
@@ -31,6 +32,7 @@ class Row:
     drafter: str
     kind: str
     form: str
+    k: int
     edits: int
     tokens: int
     passes: int
@@ -38,7 +40,8 @@ class Row:
     accepted: int
     rejected: int
     modelled_speedup: dict[str, float]
-    by_cost: dict[str, dict[str, float]]
+    by_cost: dict[str, dict[str, Any]]
+    causes: dict[str, int] | None
     step_us: tuple[float, float] | None
     start_us: tuple[float, float] | None
 
@@ -55,6 +58,7 @@ class Row:
             "drafter": self.drafter,
             "kind": self.kind,
             "form": self.form,
+            "k": None if self.k == UNLIMITED else self.k,
             "edits": self.edits,
             "tokens": self.tokens,
             "passes": self.passes,
@@ -65,6 +69,7 @@ class Row:
             "rejected": self.rejected,
             "modelled_speedup": self.modelled_speedup,
             "by_cost": self.by_cost,
+            "passes_by_cause": self.causes,
             "drafter_us_per_step": _quantiles(self.step_us),
             "drafter_us_to_start": _quantiles(self.start_us),
         }
@@ -96,9 +101,8 @@ def bound_rows(form: str, lengths: Sequence[int], ks: Sequence[int]) -> list[Row
         name = "bound" if k == UNLIMITED else f"bound-{k}"
         tokens = sum(lengths)
         speedups = {f"{g:g}": speedup(tokens, passes, drafted, g) for g in COSTS}
-        made.append(
-            Row(name, "bound", form, len(lengths), tokens, passes, drafted, drafted, 0, speedups, {}, None, None)
-        )
+        counts = (len(lengths), tokens, passes, drafted, drafted, 0)
+        made.append(Row(name, "bound", form, k, *counts, speedups, {}, None, None, None))
     return made
 
 
@@ -109,6 +113,7 @@ def _row(entrant: Entrant, form: str, runs: Sequence[Run], tokens: int) -> Row:
         drafter=entrant.name,
         kind=entrant.kind,
         form=form,
+        k=entrant.k,
         edits=len(first.passes),
         tokens=tokens,
         passes=sum(first.passes),
@@ -116,14 +121,28 @@ def _row(entrant: Entrant, form: str, runs: Sequence[Run], tokens: int) -> Row:
         accepted=sum(first.accepted),
         rejected=sum(first.rejected),
         modelled_speedup={f"{g:g}": speedup(tokens, *totals[g if entrant.by_cost else None], g) for g in COSTS},
-        by_cost={
-            f"{g:g}": {"passes": passes, "tokens_per_pass": tokens / passes, "drafted_per_token": drafted / tokens}
-            for g, (passes, drafted) in totals.items()
-            if g is not None
-        },
+        by_cost={f"{run.g:g}": _at_cost(run, tokens) for run in runs if run.g is not None},
+        causes=_causes(first),
         step_us=_microseconds(run.step_ns for run in runs),
         start_us=_microseconds(run.start_ns for run in runs),
     )
+
+
+def _at_cost(run: Run, tokens: int) -> dict[str, Any]:
+    passes, drafted = sum(run.passes), sum(run.drafted)
+    return {
+        "passes": passes,
+        "drafted": drafted,
+        "accepted": sum(run.accepted),
+        "rejected": sum(run.rejected),
+        "tokens_per_pass": tokens / passes,
+        "drafted_per_token": drafted / tokens,
+        "passes_by_cause": _causes(run),
+    }
+
+
+def _causes(run: Run) -> dict[str, int] | None:
+    return {cause.value: run.causes[cause] for cause in Cause} if run.causes else None
 
 
 def _microseconds(parts: Iterable[array[int]]) -> tuple[float, float] | None:

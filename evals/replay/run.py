@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from drafts.core.loop import replay
 from evals.corpus.records import EditRecord
 from evals.replay.case import ReplayCase, make_case
+from evals.replay.causes import Cause, CauseFinder
 from evals.replay.costs import COSTS
 from evals.replay.drafters import Entrant
 from evals.replay.forms import form_edit
@@ -18,6 +20,17 @@ from service.prompts.tokenization import TextTokenizer
 
 class ReplayError(RuntimeError):
     """A drafter changed an output or miscounted: a bug, never a property of the edit."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditRun:
+    """One drafter over one edit: draft tokens proposed to passes that were made, and what became of them."""
+
+    recorder: Recorder
+    passes: int
+    drafted: int
+    accepted: int
+    rejected: int
 
 
 @dataclass(slots=True)
@@ -36,14 +49,16 @@ class Run:
     rejected: array[int] = field(default_factory=lambda: array("q"))
     step_ns: array[int] = field(default_factory=lambda: array("q"))
     start_ns: array[int] = field(default_factory=lambda: array("q"))
+    causes: Counter[Cause] = field(default_factory=Counter)
 
-    def add(self, recorder: Recorder, passes: int, drafted: int, accepted: int, rejected: int) -> None:
-        self.passes.append(passes)
-        self.drafted.append(drafted)
-        self.accepted.append(accepted)
-        self.rejected.append(rejected)
-        self.step_ns.extend(recorder.step_ns)
-        self.start_ns.append(recorder.start_ns)
+    def add(self, one: EditRun, causes: Counter[Cause]) -> None:
+        self.passes.append(one.passes)
+        self.drafted.append(one.drafted)
+        self.accepted.append(one.accepted)
+        self.rejected.append(one.rejected)
+        self.step_ns.extend(one.recorder.step_ns)
+        self.start_ns.append(one.recorder.start_ns)
+        self.causes.update(causes)
 
 
 @dataclass(slots=True)
@@ -104,24 +119,29 @@ def _one_edit(record: EditRecord, edits: FormEdits, runs: Sequence[Run], tokeniz
         edits.not_expressible.append(record.id)
         return
     case = make_case(record, edits.form, edit, tokenizer)
-    done = [(run, *replay_one(case, run.entrant, run.g)) for run in runs]
+    finder = CauseFinder(case, tokenizer)
+    done = []
+    for run in runs:
+        one = replay_one(case, run.entrant, run.g)
+        # Of plain decoding there is nothing to explain.
+        done.append((run, one, finder.count(one.recorder, run.entrant.k) if run.entrant.k else Counter()))
     # All of them or none, wherever an interrupt falls.
     edits.ids.append(record.id)
     edits.tokens.append(len(case.output))
     edits.exact += case.output[:-1] == tuple(case.prompt.expected.token_ids)
-    for run, recorder, passes, drafted, accepted, rejected in done:
-        run.add(recorder, passes, drafted, accepted, rejected)
+    for run, one, causes in done:
+        run.add(one, causes)
 
 
-def replay_one(case: ReplayCase, entrant: Entrant, g: float | None) -> tuple[Recorder, int, int, int, int]:
-    """The recorder, then passes, drafted, accepted and rejected tokens. Raises ReplayError."""
+def replay_one(case: ReplayCase, entrant: Entrant, g: float | None) -> EditRun:
+    """Raises ReplayError when the output or the counts are not the recorded ones."""
     recorder = Recorder(entrant.make(case, COSTS[0] if g is None else g), entrant.k, len(case.output))
     emitted, report = replay(recorder, case.prompt.draft_request(entrant.k), case.output, entrant.k)
     passes = len(recorder.emitted)
     drafted = sum(map(len, recorder.proposals))
-    if tuple(emitted) != case.output or report.target_passes != passes or report.drafted != drafted:
+    if tuple(emitted) != case.output or (report.target_passes, report.drafted) != (passes, drafted):
         raise ReplayError(
             f"drafter {entrant.name} on {case.record_id} ({case.form}): the output or the counts are not the recorded "
             "ones; this is a bug in redraft"
         )
-    return recorder, passes, drafted, report.accepted, report.rejected
+    return EditRun(recorder, passes, drafted, report.accepted, report.rejected)

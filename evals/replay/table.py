@@ -1,4 +1,4 @@
-"""The replay's tables on the console."""
+"""The replay's tables on the console. Each says that it is a replay."""
 
 from __future__ import annotations
 
@@ -8,45 +8,103 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.replay.costs import COSTS
-from evals.replay.report import NOTE, Row
+from evals.replay.report import NOTE, Row, best_peers
 from evals.replay.run import FormEdits
 
 _STYLES = {"ours": "bold", "bound": "dim"}
+_GS = tuple(f"{g:g}" for g in COSTS)
 
 
-def form_table(form: str, made: Sequence[Row], edits: FormEdits) -> Table:
-    heading = f"Replay, form {form}: {len(edits.ids)} edits, {sum(edits.tokens):,} tokens"
-    if edits.not_expressible:
-        heading += f"; {len(edits.not_expressible)} edits cannot be said in this form"
+def show(made: Sequence[Row], edits: dict[str, FormEdits], console: Console) -> None:
+    for form, form_edits in edits.items():
+        chosen = [row for row in made if row.form == form]
+        if not chosen:
+            continue
+        console.print(_speed_table(form, chosen, form_edits))
+        console.print()
+        if any(row.kind == "ours" for row in chosen):
+            console.print(_cause_table(form, chosen))
+            console.print()
+        for line in _against_peers(chosen):
+            console.print(line, markup=False, highlight=False)
+        console.print()
+    console.print(NOTE, markup=False, highlight=False)
+
+
+def _table(title: str, first: str, *others: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _speed_table(form: str, made: Sequence[Row], edits: FormEdits) -> Table:
+    title = f"Replay, form {form}: {len(edits.ids)} edits, {sum(edits.tokens):,} tokens"
     if form != "instruction":
-        heading += f"; {edits.exact} predicted exactly"
-    table = Table(title=heading, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.add_column("\ndrafter", no_wrap=True)
-    for name in (
-        "\npasses",
-        "tokens\n/pass",
-        "drafted\n/token",
-        *(f"speed-up\ng={g:g}" for g in COSTS),
-        "us/step\np50",
-        "\np99",
-    ):
-        table.add_column(name, justify="right", no_wrap=True)
+        title += f", {edits.exact} results predicted exactly"
+    if edits.not_expressible:
+        title += f"; {len(edits.not_expressible)} edits cannot be said in this form"
+    speedups = [f"speed-up\ng={g}" for g in _GS]
+    table = _table(
+        title, "\ndrafter", "\npasses", "tokens\n/pass", "drafted\n/token", *speedups, "us/step\np50", "\np99"
+    )
     for row in made:
         table.add_row(
             row.drafter,
             f"{row.passes:,}",
             f"{row.tokens_per_pass:.1f}",
             f"{row.drafted_per_token:.2f}",
-            *(f"{row.modelled_speedup[f'{g:g}']:.2f}" for g in COSTS),
+            *(f"{row.modelled_speedup[g]:.2f}" for g in _GS),
             *(("-", "-") if row.step_us is None else (f"{value:.0f}" for value in row.step_us)),
             style=_STYLES.get(row.kind, ""),
         )
     return table
 
 
-def show(made: Sequence[Row], edits: dict[str, FormEdits], console: Console) -> None:
-    for form, form_edits in edits.items():
-        if form_edits.ids:
-            console.print(form_table(form, [row for row in made if row.form == form], form_edits))
-            console.print()
-    console.print(NOTE, markup=False)
+def _cause_table(form: str, made: Sequence[Row]) -> Table:
+    """Ours at each cost: how near the bound, and why the passes ended where they did."""
+    table = _table(
+        f"Replay, form {form}: what passes are spent on",
+        "drafter\nat g",
+        "\nspeed-up",
+        "of the\nbound",
+        "\npasses",
+        "bound\npasses",
+        "rejected\n/token",
+        "pre-\nfill",
+        "\nlast",
+        "\nk max",
+        "draft\nshort",
+        "not pre-\ndicted",
+        "token-\nization",
+        "wrong\nplace",
+        "\nlost",
+    )
+    bounds = {row.drafter: row for row in made if row.kind == "bound"}
+    for row in made:
+        if row.kind != "ours":
+            continue
+        perfect = bounds[f"bound-{row.k}"]
+        for g in _GS:
+            # A drafter that does not look at the cost has one run for all.
+            run = row.by_cost.get(g) or {"passes": row.passes, "rejected": row.rejected, "passes_by_cause": row.causes}
+            table.add_row(
+                f"{row.drafter} {g}",
+                f"{row.modelled_speedup[g]:.2f}",
+                f"{row.modelled_speedup[g] / perfect.modelled_speedup[g]:.0%}",
+                f"{run['passes']:,}",
+                f"{perfect.passes:,}",
+                f"{run['rejected'] / row.tokens:.3f}",
+                *(f"{count:,}" for count in run["passes_by_cause"].values()),
+            )
+    return table
+
+
+def _against_peers(made: Sequence[Row]) -> list[str]:
+    return [
+        f"At g={best['g']:g} the best public drafter here is {best['drafter']} with {best['modelled_speedup']:.2f}"
+        + "".join(f"; {name} is {ratio:.2f} times as fast" for name, ratio in best["ours"].items())
+        + "."
+        for best in best_peers(made)
+    ]
