@@ -23,6 +23,7 @@ _TOKEN_PRIOR = {
     SourceKind.OUTPUT: (4.0, 1.0),
 }
 _TOKEN_MEMORY = 600.0
+_MAX_CONFIDENCE = 0.99
 # How much of a region's outcomes goes into the belief about its kind, which is the prior of the regions to come.
 _SHARED = 0.5
 
@@ -45,10 +46,21 @@ _GUESS_MEMORY = 24.0
 
 
 class Beliefs:
-    """Beta posteriors of one request; nothing here grows but by a region's first outcome."""
+    """Beta posteriors of one request; nothing here grows but by a region's first outcome.
 
-    def __init__(self) -> None:
+    confidence: the chance that all of the predicted text, `length` tokens, is accepted. It holds until the first
+    rejection: then the plan is wrong somewhere, and what is left of it is believed no more than any other.
+    """
+
+    def __init__(self, confidence: float = 0.0, length: int = 0) -> None:
         self._kinds = {kind: Beta(*prior) for kind, prior in _TOKEN_PRIOR.items()}
+        self._trusted = confidence > 0
+        if self._trusted:
+            for kind in (SourceKind.KEPT, SourceKind.EDITED):
+                belief = self._kinds[kind]
+                # survival(length) = confidence, nearly: (accepted / (accepted + length)) ** rejected
+                kept = min(confidence, _MAX_CONFIDENCE) ** (1 / belief.rejected)
+                belief.accepted = max(belief.accepted, length * kept / (1 - kept))
         self._regions: dict[int, Beta] = {}
         self._guesses: dict[tuple[Place, SourceKind, int], Beta] = {}
 
@@ -73,6 +85,11 @@ class Beliefs:
     def learn(self, outcome: Outcome) -> None:
         segment = outcome.segment
         accepted, rejected = float(outcome.accepted), float(outcome.failed)
+        if self._trusted:
+            if not outcome.failed:
+                return
+            self._trusted = False
+            self._kinds = {kind: Beta(*prior) for kind, prior in _TOKEN_PRIOR.items()}
         self._kinds[segment.kind].update(_SHARED * accepted, _SHARED * rejected, _TOKEN_MEMORY)
         if segment.region >= 0:
             own = self._regions.get(segment.region)

@@ -41,10 +41,10 @@ class CopyDrafter:
         self._request = request
         self._output: list[int] = []
         self._tally = Tally()
-        self._beliefs = Beliefs()
+        planned = bool(request.predicted) and self._options.plan
+        self._beliefs = Beliefs(request.confidence if planned else 0.0, len(request.predicted))
         self._spent_ns = 0
         self._end = [] if request.end_token is None else [request.end_token]
-        planned = bool(request.predicted) and self._options.plan
         if planned:
             self._main = Source(SourceKind.KEPT, [*request.predicted, *self._end], request.regions)
         else:

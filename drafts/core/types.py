@@ -40,6 +40,7 @@ class DraftRequest:
 
     predicted: the plan's predicted text, tokenized as the target would write it; may be empty.
     regions: tile `predicted`; empty when there is no plan.
+    confidence: the chance that `predicted` is the whole output; 0 when there is no plan.
     nodes: syntax nodes of `predicted` (of `original` where that is empty), nested or disjoint, ordered by start and
     then longest first; empty when unknown.
     original, edit: the tokens of the original file and of the edit; may be empty.
@@ -52,6 +53,7 @@ class DraftRequest:
 
     predicted: Sequence[int] = ()
     regions: Sequence[DraftRegion] = ()
+    confidence: float = 0.0
     nodes: Sequence[DraftNode] = ()
     original: Sequence[int] = ()
     edit: Sequence[int] = ()
