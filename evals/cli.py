@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, parse
+from evals.corpus.commands import app as corpus
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, load_examples
 from evals.identity.command import identity
 from evals.json_file import write_json
@@ -27,6 +28,7 @@ def evaluate() -> None:
     """Measure the service."""
 
 
+app.add_typer(corpus, name="corpus")
 app.command()(identity)
 app.command()(replay)
 

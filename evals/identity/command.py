@@ -78,11 +78,16 @@ def identity(
         raise typer.Exit(3) from None
     write_json(json_path, report.to_json())
     console.print(render(report))
-    console.print(f"\nThe report is in {json_path}.", markup=False, highlight=False)
+    console.print(f"\nThe report is in {json_path}.", markup=False, highlight=False, soft_wrap=True)
     if interrupted:
         console.print("Interrupted: the same command goes on from there.")
         raise typer.Exit(INTERRUPTED)
-    console.print(f"Next: redraft eval quality --corpus {corpus} --json quality.json", markup=False, highlight=False)
+    console.print(
+        f"Next: redraft eval quality --corpus {corpus} --json quality.json",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
     raise typer.Exit(0 if all(row.identical.rate == 1 for row in report.rows) else 1)
 
 

@@ -184,17 +184,17 @@ def _interval(share: Proportion) -> list[float] | None:
 
 def render(report: IdentityReport) -> RenderableType:
     """The table, each difference, and what the figures mean."""
-    table = Table(box=None, pad_edge=False, title="Output with drafting against output without", title_justify="left")
-    for heading, justify in (
-        ("form", "left"),
-        ("in flight", "right"),
-        ("edits", "right"),
-        ("tokens", "right"),
-        ("identical (95%)", "right"),
-        ("control (95%)", "right"),
-        ("left out", "right"),
-    ):
-        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table = Table(
+        title="Output with drafting against output without, 95% intervals",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    table.add_column("\nform", no_wrap=True)
+    for heading in ("in\nflight", "\nedits", "\ntokens", "\nidentical", "\ncontrol", "left\nout"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in report.rows:
         table.add_row(
             row.form,
