@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drafts.align.candidates import Segment
 from drafts.align.lines import Lines, indent_of
-from drafts.align.place import Segment, place
+from drafts.align.place import place
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -123,6 +123,14 @@ class Outline:
         for definition in self.definitions:
             found.setdefault(definition.name, []).append(definition)
         return found
+
+    def within(self, low: int, high: int) -> Iterator[Definition]:
+        """The definitions that begin and end within lines [low, high), what belongs to them aside."""
+        for definition in self.definitions[max(0, bisect_left(self._starts, low) - 1) :]:
+            if definition.start >= high:
+                break
+            if low <= definition.head and definition.end <= high:
+                yield definition
 
     def around(self, low: int, high: int) -> Definition | None:
         """The innermost definition that holds lines [low, high); of an empty range, one that goes on before and after.

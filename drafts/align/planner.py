@@ -23,14 +23,14 @@ def plan_edit(original: str, edit: Edit, language: str | None = None) -> Plan:
     settles what the lines leave open, and the regions have a syntax path.
     """
     syntax = Syntax.of(original, language)
-    plan = _plan(original, edit, language)
+    plan = _plan(original, edit, syntax)
     return plan if syntax is None else with_paths(plan, syntax)
 
 
-def _plan(original: str, edit: Edit, language: str | None) -> Plan:
+def _plan(original: str, edit: Edit, syntax: Syntax | None) -> Plan:
     match edit:
         case UpdateSnippet(text):
-            return plan_update(original, text, language)
+            return plan_update(original, text, syntax)
         case UnifiedDiff(text):
             return plan_diff(original, text)
         case SearchReplace():

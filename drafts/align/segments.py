@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from drafts.align.candidates import Segment
 from drafts.align.indentation import base_name, block_end, continues_block, definition_name, definitions
 from drafts.align.lines import TAB_WIDTH, Lines, indent_width
 from drafts.align.locate import reindent, shift_of
 from drafts.align.markers import MarkerKind, RemovalWords, read_marker, read_removal
-from drafts.align.place import Segment
 from drafts.align.snippet import Elision, SnippetText, split_lines
 
 _TRAILING_REMOVAL = re.compile(r"^(?P<code>.*\S)\s+(?P<comment>(?:#|//|--|/\*).*)$")
@@ -79,7 +79,7 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
         if elided:
             following = parts[index + 1] if index + 1 < len(parts) else None
             indent = len(following.indent.expandtabs(TAB_WIDTH)) if isinstance(following, Elision) else None
-            opens = bool(removals) or (indent is not None and _opens(lines, indent))
+            opens = bool(removals) or (indent is not None and _opens(original, lines))
             draft.segments.append(Segment(base, base + len(lines), index > 0, index + 1 < len(parts), opens))
             draft.indents_after.append(indent)
             draft.blanks.append(0)
@@ -105,10 +105,17 @@ def _is_excerpt(original: Lines, draft: Draft) -> bool:
     return bool(old) and new[0] in original.positions and new[0] != old[0] and new[-1] != old[-1]
 
 
-def _opens(lines: Sequence[str], indent: int) -> bool:
-    """The last line opens a block that the elision after it stands for, or there is one line only."""
-    filled = [line for line in lines if line.strip()]
-    return len(filled) == 1 or indent_width(filled[-1]) < indent
+def _opens(original: Lines, lines: Sequence[str]) -> bool:
+    """The last line is a definition's head or opens a block in the original: the elision after it stands for that."""
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    if definition_name(last.strip()) is not None:
+        return True
+    indent = indent_width(last)
+    for at in original.positions.get(last.strip(), ()):
+        inner = next((depth for depth in original.indents[at + 1 :] if depth is not None), None)
+        if inner is not None and inner > indent:
+            return True
+    return False
 
 
 def _take_removals(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Iterable
 
 from drafts.align.indentation import definition_name
 from drafts.align.lines import Lines
+from drafts.align.words import Words, words_of
 
-_WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\da-zA-Z]+|[^\w\s]")
 _WIDE = 64
 """Words in more lines than this do not nominate candidates; they still count in the comparison."""
 _LIMIT = 8
@@ -20,7 +18,7 @@ _RENAMED = 0.85
 
 
 def similar_lines(
-    original: Lines, snippet: Lines, wanted: Iterable[int], *, same_name: float = 1.0
+    original: Lines, snippet: Lines, words: Words, wanted: Iterable[int], *, same_name: float = 1.0
 ) -> dict[int, list[tuple[int, float]]]:
     """For each wanted snippet line, up to 8 original lines that resemble it, ascending: (line, how much).
 
@@ -30,22 +28,13 @@ def similar_lines(
     lines = list(wanted)
     if not lines:
         return {}
-    words = [Counter(_WORD.findall(line)) for line in original.stripped]
-    where: dict[str, list[int]] = {}
-    for index, counter in enumerate(words):
-        for word in counter:
-            where.setdefault(word, []).append(index)
-    total = len(original) + 1
-    rarity = {word: math.log(1.5 * total / len(found)) for word, found in where.items()}
-    unknown = math.log(1.5 * total)
-    sizes = [sum(rarity[word] * count for word, count in counter.items()) for counter in words]
     found: dict[int, list[tuple[int, float]]] = {}
     for index in lines:
-        mine = Counter(_WORD.findall(snippet.stripped[index]))
-        size = sum(rarity.get(word, unknown) * count for word, count in mine.items())
+        mine = words_of([snippet.stripped[index]])
+        size = words.weigh(mine)
         nominees: Counter[int] = Counter()
         for word in mine:
-            places = where.get(word, ())
+            places = words.where.get(word, ())
             if len(places) <= _WIDE:
                 for place in places:
                     nominees[place] += 1
@@ -53,9 +42,12 @@ def similar_lines(
         ranked: list[tuple[float, int]] = []
         for place, _ in nominees.most_common(4 * _LIMIT):
             shared = sum(
-                rarity[word] * min(count, words[place][word]) for word, count in mine.items() if word in rarity
+                words.rarity[word] * min(count, words.lines[place][word])
+                for word, count in mine.items()
+                if word in words.rarity
             )
-            alike = 2.0 * shared / (size + sizes[place]) if size + sizes[place] else 0.0
+            total = size + words.sizes[place]
+            alike = 2.0 * shared / total if total else 0.0
             if name is not None and definition_name(original.stripped[place]) == name:
                 alike = same_name
             if alike >= (_THRESHOLD if name is None else _RENAMED):

@@ -8,17 +8,19 @@ from drafts.align.build import Change, build_plan, keep_all
 from drafts.align.confidence import segment_confidences
 from drafts.align.indentation import base_name, block_end, definition_name
 from drafts.align.lines import Lines, matching_blocks
-from drafts.align.place import Placement, place
+from drafts.align.place import NEW, STRAY, Placement, place
 from drafts.align.plan import Plan
 from drafts.align.segments import Draft, Removal, block_within, head_line, read_draft
 from drafts.align.similar import similar_lines
+from drafts.align.structure import Syntax
+from drafts.align.words import Words
 
 _SURE = 0.98
 # Without elisions a definition comes whole: where the original has that name is where it goes.
 _WHOLE_DEFINITION = 5.0
 
 
-def plan_update(original_text: str, snippet_text: str, language: str | None = None) -> Plan:
+def plan_update(original_text: str, snippet_text: str, syntax: Syntax | None = None) -> Plan:
     """The plan of an update snippet. Nothing to place, or nothing that finds a place: keeps the original."""
     original = Lines.of(original_text)
     draft = read_draft(original, snippet_text)
@@ -32,7 +34,7 @@ def plan_update(original_text: str, snippet_text: str, language: str | None = No
             return whole
     if not draft.segments:
         return _only_removals(original_text, original, draft)
-    placement, placed, confidences = _place(original, draft)
+    placement, placed, confidences = _place(original, draft, syntax)
     if not any(placed) and not _has_open_end(draft):
         return keep_all(original_text)
     ends = _ends(original, draft, placement, placed, confidences)
@@ -46,31 +48,38 @@ def plan_update(original_text: str, snippet_text: str, language: str | None = No
     return build_plan(original, _changes(original, items, covered), sure)
 
 
-def _place(original: Lines, draft: Draft) -> tuple[Placement, list[bool], list[float]]:
+def _place(original: Lines, draft: Draft, syntax: Syntax | None) -> tuple[Placement, list[bool], list[float]]:
     """Place the segments; those that are new definitions get an empty range, to be settled by `_ends`.
 
     Returns also which segments found a place and how sure each is. Resemblance of changed lines is consulted only where
     equal lines leave doubt: it costs more than the placing.
     """
-    result = _place_by(original, draft, {})
+    words = Words(original)
+    result = _place_by(original, draft, {}, syntax, words)
     if min(result[2]) < _SURE:
         wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
         same_name = 1.0 if draft.elided else _WHOLE_DEFINITION
-        similar = similar_lines(original, draft.snippet, wanted, same_name=same_name)
+        similar = similar_lines(original, draft.snippet, words, wanted, same_name=same_name)
         if any(similar.values()):
-            result = _place_by(original, draft, similar)
+            result = _place_by(original, draft, similar, syntax, words)
     return result
 
 
 def _place_by(
-    original: Lines, draft: Draft, similar: Mapping[int, Sequence[tuple[int, float]]]
+    original: Lines,
+    draft: Draft,
+    similar: Mapping[int, Sequence[tuple[int, float]]],
+    syntax: Syntax | None,
+    words: Words,
 ) -> tuple[Placement, list[bool], list[float]]:
     snippet = draft.snippet
     known = [segment for segment, is_known in zip(draft.segments, draft.known, strict=True) if is_known]
-    found = place(original, snippet, known, similar) if known else Placement([-1] * len(snippet), [])
-    next_end = iter(found.ends)
-    ends = [next(next_end) if is_known else (0, 0) for is_known in draft.known]
-    placement = Placement(found.matches, ends)
+    nowhere = Placement([NEW] * len(snippet), [], [])
+    must_change = draft.elided and all(draft.known) and not draft.removals
+    found = place(original, snippet, known, similar, syntax, words, must_change=must_change) if known else nowhere
+    each = iter(zip(found.ends, found.margins, strict=True))
+    both = [next(each) if is_known else ((0, 0), 0.0) for is_known in draft.known]
+    placement = Placement(found.matches, [ends for ends, _ in both], [margin for _, margin in both])
     placed = [
         any(placement.matches[i] >= 0 and snippet.stripped[i] for i in range(segment.start, segment.end))
         for segment in draft.segments
@@ -223,6 +232,8 @@ def _block_limit(original: Lines, draft: Draft, placement: Placement, number: in
         if head is None or definition_name(snippet.stripped[head]) is None or not block_within(snippet, segment, head):
             return high
         return block_end(original, placement.matches[head])
+    if placement.matches[segment.end - 1] >= 0:
+        return high
     trailing = [i for i in range(last + 1, segment.end) if snippet.stripped[i]]
     depth, opener = draft.indents_after[number], snippet.indents[last]
     if not trailing or depth is None or opener is None or opener > depth:
@@ -253,10 +264,9 @@ def _items(
             sure[k] = min(sure[k], confidences[number])
         start, end = segment.start, segment.end
         if placed[number]:
-            # A blank line beside an elision that the original does not have there only sets the marker off.
-            while draft.elided and segment.open_before and start < end and _stray_blank(snippet, placement, start):
+            while start < end and placement.matches[start] == STRAY:
                 start += 1
-            while draft.elided and segment.open_after and end > start and _stray_blank(snippet, placement, end - 1):
+            while end > start and placement.matches[end - 1] == STRAY:
                 end -= 1
         elif not draft.elided and low > 0:
             items.extend(("", -1) for _ in range(draft.blanks[number]))
@@ -269,10 +279,6 @@ def _items(
         position = high
     items.extend((original.contents[k], k) for k in range(position, len(original)))
     return items, sure
-
-
-def _stray_blank(snippet: Lines, placement: Placement, index: int) -> bool:
-    return not snippet.stripped[index] and placement.matches[index] < 0
 
 
 def _apply_removal(

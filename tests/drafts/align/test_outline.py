@@ -91,7 +91,10 @@ def test_a_replaced_line_is_in_its_definition() -> None:
 
 
 def test_new_lines_at_the_end_of_a_body_are_in_its_definition() -> None:
-    snippet = "# ... existing code ...\n        return inner\n        # Not reached.\n\n\ndef last():\n# ... existing code ...\n"
+    snippet = (
+        "# ... existing code ...\n        return inner\n        # Not reached.\n\n\ndef last():\n"
+        "# ... existing code ...\n"
+    )
     assert paths(PYTHON, snippet, "python") == [(RegionKind.INSERTED, ("class A", "def g"))]
 
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafts.align import UpdateSnippet, plan_edit
+from drafts.align.candidates import Segment
 from drafts.align.lines import Lines, longest_increasing, matching_blocks
 from drafts.align.locate import locate
-from drafts.align.place import Segment, place
+from drafts.align.place import place
 
 WORDS = st.lists(st.sampled_from("aabbcdefgh"), max_size=40)
 

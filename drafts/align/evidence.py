@@ -1,0 +1,314 @@
+"""What speaks for and against a candidate, in units of one unique context line; few terms, each with its reason.
+
+Context and the length of a deletion are weighed for every candidate. The rest is weighed where those leave doubt, and
+most of it is about structure: a change rarely cuts through statements, rarely leaves brackets open, and new code rarely
+takes the place of definitions that it does not name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from drafts.align.candidates import Candidate, Context, Segment
+from drafts.align.indentation import definition_name
+from drafts.align.lines import Lines, matching_blocks
+from drafts.align.structure import Syntax
+from drafts.align.words import Words, words_of
+
+_OPENS = re.compile(r"[([{]")
+_CLOSES = re.compile(r"[)\]}]")
+_NEIGHBOURHOOD = 16, 8
+"""Lines before and after a place that new code is compared with."""
+
+
+WEIGHTS: Final[Mapping[str, float]] = {
+    "ends": 1.9,
+    "head": 1.4,
+    "tail": 1.4,
+    "least": 0.4,
+    "groundless": -4.0,
+    "insert": -0.2,
+    "insert_lines": -0.08,
+    "delete": -0.5,
+    "delete_lines": -0.6,
+    "replace_blank": -0.5,
+    "delete_blank": -2.4,
+    "unchanged": -2.4,
+    "stray": -1.2,
+    "spacing": -1.0,
+    "cut": -1.2,
+    "unbalanced": -1.8,
+    "alike": 3.6,
+    "body": 0.2,
+    "lost": -0.7,
+    "affinity": 2.8,
+    "repeated": -1.0,
+}
+"""What each feature of a candidate counts; see `Evidence.base` and `Evidence.structure` for what they are.
+
+Scores are log-odds, in nats: the weights are a multinomial logit's, fitted on the hunks of real edits with 1 and 3
+lines of context and rounded, so that a margin between two candidates says how likely either is.
+"""
+
+NO_ELISION: Final = 0.9
+"""A written elision that passes over nothing."""
+IMPLIED: Final = 3.6
+"""Lines stay where no elision is written."""
+UNPLACED: Final = 1.5
+"""A segment without a place."""
+
+
+class Evidence:
+    def __init__(self, original: Lines, snippet: Lines, syntax: Syntax | None, words: Words) -> None:
+        self.original, self.snippet, self.syntax, self.words = original, snippet, syntax, words
+        self._affinities: dict[int, list[float]] = {}
+
+    def base(self, segment: Segment, candidate: Candidate, context: Context) -> dict[str, float]:
+        """Features that every candidate is judged by.
+
+        ends: at how many ends the segment's outermost line is the original's. head, tail: what the equal lines there
+        tell, least: at the end that tells less. groundless: no such line, or a blank one at one end. insert, delete:
+        whether there are new and deleted lines, and the binary logarithm of their number. replace_blank, delete_blank:
+        blank lines only go, with and without new ones. unchanged: the segment changes nothing. stray: blank lines at
+        the edge that stand for nothing.
+        """
+        low, high, first, last = changed(segment, candidate)
+        found = {
+            "ends": context.ends,
+            "head": context.head,
+            "tail": context.tail,
+            "least": min(context.head, context.tail),
+        }
+        if not context.grounded:
+            found["groundless"] = 1.0
+        stray = candidate.skip_head + candidate.skip_tail
+        if stray:
+            found["stray"] = stray
+        if last > first:
+            found["insert"], found["insert_lines"] = 1.0, math.log2(last - first)
+        if high > low:
+            if self.filled_before[high] > self.filled_before[low]:
+                found["delete"], found["delete_lines"] = 1.0, math.log2(high - low)
+            else:
+                found["replace_blank" if last > first else "delete_blank"] = 1.0
+        elif last == first and not segment.may_be_unchanged:
+            found["unchanged"] = 1.0
+        return found
+
+    @cached_property
+    def filled_before(self) -> list[int]:
+        """For each boundary, the lines before it that are not blank."""
+        return [0, *itertools.accumulate(1 if line else 0 for line in self.original.stripped)]
+
+    def structure(self, segment: Segment, candidate: Candidate) -> dict[str, float]:
+        """Features that candidates are judged by where those of `base` leave doubt.
+
+        spacing: blank lines more or less than the place had between what stays and what comes. cut: syntax nodes that
+        the deleted lines cut through. unbalanced: the new lines open or close other brackets than the deleted ones.
+        alike: how much deleted and new lines resemble each other, from half. body: what equal lines among them tell.
+        lost: definitions that go without the new lines naming them. affinity: the share of the segment's words that
+        stand around the place. repeated: new lines, one of a kind, that also stay next to the change.
+        """
+        low, high, first, last = changed(segment, candidate)
+        found = {"spacing": float(self._spacing(segment, candidate))}
+        if high > low:
+            found["cut"] = float(min(self._least_cuts(low, high) if first == last else self.cuts(low, high), 4))
+        if self._net(self.snippet_depth, first, last) != self._net(self.original_depth, low, high):
+            found["unbalanced"] = 1.0
+        near = self.affinity(segment)
+        found["affinity"] = max(near[low], near[high])
+        if last > first:
+            found["repeated"] = float(self._repeated(range(first, last), low, high))
+            if high > low:
+                words = self._new_words(first, last)
+                alike = self.words.resemblance(words, self.words.span(low, high))
+                found["body"] = self._body(low, high, first, last)
+                found["alike"] = alike - 0.5
+                found["lost"] = self._lost(low, high, first, last, alike)
+        return found
+
+    def cuts(self, low: int, high: int) -> int:
+        """Syntax nodes with one end inside lines [low, high) and the other outside."""
+        depth = self.depths
+        if depth is None:
+            return 0
+        # Nested or disjoint nodes: those that go on across all of a range are as many as across its shallowest place.
+        return int(depth[low] - depth[low:high].min() + depth[high] - depth[low + 1 : high + 1].min())
+
+    def _least_cuts(self, low: int, high: int) -> int:
+        """Of a deletion, which is the same text when it slides over equal lines: where it cuts through the fewest."""
+        old = self.original.contents
+        least = self.cuts(low, high)
+        start, end = low, high
+        while least and end < len(old) and old[start] == old[end]:
+            start, end = start + 1, end + 1
+            least = min(least, self.cuts(start, end))
+        start, end = low, high
+        while least and start > 0 and old[start - 1] == old[end - 1]:
+            start, end = start - 1, end - 1
+            least = min(least, self.cuts(start, end))
+        return least
+
+    @cached_property
+    def depths(self) -> npt.NDArray[np.intp] | None:
+        """For each boundary between lines, the nodes that stand on lines of their own and go on across it."""
+        if self.syntax is None:
+            return None
+        steps = np.zeros(len(self.original) + 2, dtype=np.intp)
+        for start, end in self.syntax.node_lines:
+            if end - start > 1:
+                steps[start + 1] += 1
+                steps[end] -= 1
+        depths: npt.NDArray[np.intp] = np.cumsum(steps)[: len(self.original) + 1]
+        return depths
+
+    @cached_property
+    def original_depth(self) -> list[int]:
+        return _bracket_depths(self.original)
+
+    @cached_property
+    def snippet_depth(self) -> list[int]:
+        return _bracket_depths(self.snippet)
+
+    @staticmethod
+    def _net(depths: Sequence[int], start: int, end: int) -> int:
+        return depths[end] - depths[start]
+
+    def _new_words(self, first: int, last: int) -> Counter[str]:
+        return words_of(self.snippet.stripped[first:last])
+
+    def nearness(self, segment: Segment) -> list[float]:
+        """What the affinity of each boundary of the original counts."""
+        return [WEIGHTS["affinity"] * share for share in self.affinity(segment)]
+
+    def affinity(self, segment: Segment) -> list[float]:
+        """For each boundary of the original, the share of the segment's words, by rarity, that stand around it.
+
+        More lines count before it than after it: what is new follows what it resembles.
+        """
+        found = self._affinities.get(segment.start)
+        if found is not None:
+            return found
+        before, after = _NEIGHBOURHOOD
+        size = len(self.original)
+        steps = np.zeros(size + 2)
+        total = 0.0
+        for word in self._new_words(segment.start, segment.end):
+            where = self.words.where.get(word)
+            if where is None or not word[0].isalnum():
+                continue
+            weight = self.words.rarity[word]
+            total += weight
+            until = -1
+            for line in where:
+                # Boundaries from which the line is near: after it, up to `before` lines; before it, up to `after`.
+                low, high = max(line + 1 - after, until + 1, 0), min(line + before, size)
+                if high >= low:
+                    steps[low] += weight
+                    steps[high + 1] -= weight
+                    until = high
+        found = [float(share) for share in np.cumsum(steps)[: size + 1] / (total or 1.0)]
+        self._affinities[segment.start] = found
+        return found
+
+    def _body(self, low: int, high: int, first: int, last: int) -> float:
+        blocks = matching_blocks(self.original.stripped[low:high], self.snippet.stripped[first:last])
+        return sum(
+            self.original.weight(line)
+            for start, _, size in blocks
+            for line in self.original.stripped[low + start : low + start + size]
+            if line
+        )
+
+    def _lost(self, low: int, high: int, first: int, last: int, alike: float) -> float:
+        """How many definitions go without the new lines naming them; a renamed one counts little."""
+        gone = self._definitions(low, high)
+        if not gone:
+            return 0.0
+        text = "\n".join(self.snippet.contents[first:last])
+        lost = [name for name in gone if not _mentions(text, name)]
+        if len(lost) == 1 and len(gone) == 1 and alike > 0.6:
+            return 0.3
+        return float(min(len(lost), 3))
+
+    def _definitions(self, low: int, high: int) -> list[str]:
+        if self.syntax is not None and self.syntax.outline.definitions:
+            return [definition.name for definition in self.syntax.outline.within(low, high)]
+        names = (definition_name(line) for line in self.original.stripped[low:high])
+        return [name for name in names if name is not None]
+
+    def _repeated(self, new: range, low: int, high: int) -> float:
+        """New lines that stand in the original once, and stay: those next to the change count fully."""
+        before, after = _NEIGHBOURHOOD
+        count = 0.0
+        for line in {self.snippet.stripped[index] for index in new}:
+            where = self.original.positions.get(line)
+            if where is not None and len(where) == 1 and self.original.weight(line) > 0.6:
+                at = int(where[0])
+                if not low <= at < high:
+                    count += 1.0 if low - before <= at < high + after else 0.5
+        return min(count, 3.0)
+
+    def _spacing(self, segment: Segment, candidate: Candidate) -> int:
+        """By how many blank lines the new joints differ from what stood there, at both ends together."""
+        start, end = segment.start + candidate.skip_head, segment.end - candidate.skip_tail
+        stripped, old = self.snippet.stripped, self.original.stripped
+        if not any(stripped[start:end]):
+            return 0
+        kept_before = _blanks(old, candidate.low - 1, -1)
+        kept_after = _blanks(old, candidate.high, 1)
+        new_before = kept_before + _blanks(stripped[start:end], 0, 1)
+        new_after = kept_after + _blanks(stripped[start:end], end - start - 1, -1)
+        old_before = kept_before + _blanks(old, candidate.low, 1)
+        old_after = kept_after + _blanks(old, candidate.high - 1, -1)
+        at_start = not candidate.low - kept_before
+        at_end = candidate.high + kept_after == len(old)
+        return (0 if at_start else min(abs(new_before - old_before), 2)) + (
+            0 if at_end else min(abs(new_after - old_after), 2)
+        )
+
+
+def score(features: Mapping[str, float]) -> float:
+    return sum(WEIGHTS[name] * value for name, value in features.items())
+
+
+def changed(segment: Segment, candidate: Candidate) -> tuple[int, int, int, int]:
+    """The original's lines [low, high) that go and the snippet's lines [first, last) that come in their place."""
+    return (
+        candidate.low + candidate.head,
+        candidate.high - candidate.tail,
+        segment.start + candidate.skip_head + candidate.head,
+        segment.end - candidate.skip_tail - candidate.tail,
+    )
+
+
+def _blanks(lines: Sequence[str], at: int, step: int) -> int:
+    """How many blank lines there are from line `at` on."""
+    count = 0
+    while 0 <= at < len(lines) and not lines[at]:
+        count, at = count + 1, at + step
+    return count
+
+
+def _bracket_depths(lines: Lines) -> list[int]:
+    """For each boundary, the brackets opened before it less those closed; those in strings count too."""
+    return [0, *itertools.accumulate(len(_OPENS.findall(line)) - len(_CLOSES.findall(line)) for line in lines.stripped)]
+
+
+def _mentions(text: str, name: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            return True
+        at = text.find(name, at + 1)
+    return False

@@ -1,0 +1,71 @@
+"""The words of a text's lines, where each stands, and how rare it is."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+
+from drafts.align.lines import Lines
+
+_WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\da-zA-Z]+|[^\w\s]")
+
+
+def words_of(lines: Iterable[str]) -> Counter[str]:
+    """Runs of letters, runs of digits, and single signs."""
+    return Counter(_WORD.findall("\n".join(lines)))
+
+
+class Words:
+    """All of it is found when first asked for: where equal lines leave doubt. It costs more than the rest."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._text = lines
+        self.unknown = math.log(1.5 * (len(lines) + 1))
+        """The rarity of a word that the text does not have."""
+
+    @cached_property
+    def lines(self) -> list[Counter[str]]:
+        """The words of each line."""
+        return [Counter(_WORD.findall(line)) for line in self._text.stripped]
+
+    @cached_property
+    def where(self) -> dict[str, list[int]]:
+        """The lines that have a word, ascending."""
+        found: dict[str, list[int]] = {}
+        for index, counter in enumerate(self.lines):
+            for word in counter:
+                found.setdefault(word, []).append(index)
+        return found
+
+    @cached_property
+    def rarity(self) -> dict[str, float]:
+        total = 1.5 * (len(self.lines) + 1)
+        return {word: math.log(total / len(found)) for word, found in self.where.items()}
+
+    @cached_property
+    def sizes(self) -> list[float]:
+        """The rarities of each line's words together."""
+        return [self.weigh(counter) for counter in self.lines]
+
+    def weigh(self, counter: Counter[str]) -> float:
+        rarity, unknown = self.rarity, self.unknown
+        return sum(rarity.get(word, unknown) * count for word, count in counter.items())
+
+    def span(self, low: int, high: int) -> Counter[str]:
+        """The words of lines [low, high)."""
+        found: Counter[str] = Counter()
+        for counter in self.lines[low:high]:
+            found.update(counter)
+        return found
+
+    def resemblance(self, one: Counter[str], other: Counter[str]) -> float:
+        """The shared part of both, each word counting by its rarity: 0 to 1."""
+        size = self.weigh(one) + self.weigh(other)
+        rarity, unknown = self.rarity, self.unknown
+        shared = sum(
+            rarity.get(word, unknown) * min(count, other[word]) for word, count in one.items() if word in other
+        )
+        return 2.0 * shared / size if size else 0.0
