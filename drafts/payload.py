@@ -9,6 +9,9 @@ Every key is optional; a request without any still drafts from its own prompt.
     redraft_predicted         list[int]  token ids of the predicted text
     redraft_region_ends       list[int]  regions tile `predicted`: region i ends before this token
     redraft_region_kinds      list[str]  "kept" or "edited", one for each region
+    redraft_confidence        float      0 to 1: the chance that `predicted` is the whole output
+    redraft_node_starts       list[int]  syntax nodes of `predicted`, nested or disjoint, ordered by start and then
+    redraft_node_ends         list[int]  longest first: node i is the half-open range of these two
     redraft_original          list[int]  [start, end): token positions of the original in the prompt, half-open
     redraft_edit              list[int]  the same for the edit
     redraft_original_tokens   list[int]  token ids of the original, when the prompt does not hold them in one piece
@@ -25,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from drafts.core.types import DraftRegion, DraftReport, DraftRequest, RegionReport, SourceKind
+from drafts.core.types import DraftNode, DraftRegion, DraftReport, DraftRequest, RegionReport, SourceKind
 
 _PREFIX = "redraft_"
 
@@ -53,6 +56,9 @@ def encode(request: DraftRequest | None, prompt: Sequence[int], key: str) -> dic
         "redraft_predicted": list(request.predicted),
         "redraft_region_ends": [region.end for region in request.regions],
         "redraft_region_kinds": [region.kind.value for region in request.regions],
+        "redraft_confidence": request.confidence,
+        "redraft_node_starts": [node.start for node in request.nodes],
+        "redraft_node_ends": [node.end for node in request.nodes],
         "redraft_newline_tokens": sorted(request.newline_tokens),
     }
     if request.end_token is not None:
@@ -80,6 +86,8 @@ def decode(extra_args: Mapping[str, Any] | None, prompt: Sequence[int], default_
     request = DraftRequest(
         predicted=predicted,
         regions=_regions(args, len(predicted)),
+        confidence=_confidence(args),
+        nodes=_nodes(args, len(predicted)),
         original=_part(args, "original", prompt),
         edit=_part(args, "edit", prompt),
         max_draft_tokens=min(
@@ -155,6 +163,22 @@ def _regions(args: Mapping[str, Any], size: int) -> tuple[DraftRegion, ...]:
         return tuple(DraftRegion(end, SourceKind(kind)) for end, kind in zip(ends, kinds, strict=True))
     except ValueError:
         raise PayloadError('redraft_region_kinds may hold only "kept" and "edited"') from None
+
+
+def _nodes(args: Mapping[str, Any], size: int) -> tuple[DraftNode, ...]:
+    starts, ends = _integers(args, "redraft_node_starts"), _integers(args, "redraft_node_ends")
+    if len(starts) != len(ends) or starts != sorted(starts):
+        raise PayloadError("redraft_node_ends must have one end for each of redraft_node_starts, which must rise")
+    if any(not 0 <= start < end <= size for start, end in zip(starts, ends, strict=True)):
+        raise PayloadError("redraft_node_starts and redraft_node_ends must be ranges within redraft_predicted")
+    return tuple(map(DraftNode, starts, ends))
+
+
+def _confidence(args: Mapping[str, Any]) -> float:
+    value = args.get("redraft_confidence", 0.0)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise PayloadError("redraft_confidence must be a number from 0 to 1")
+    return float(value)
 
 
 def _integers(args: Mapping[str, Any], name: str) -> list[int]:

@@ -38,6 +38,6 @@ class BareFileFormat:
             original=spans["original"],
             edit=spans["edit"],
             stop_token_ids=stop,
-            expected=expect(tokenizer, plan, end_token=stop[0]),
+            expected=expect(tokenizer, plan, request.file.language, end_token=stop[0]),
             new_answer=lambda: Answer(TextStream(tokenizer), BareFile(predicted)),
         )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from drafts.align.plan import Plan, RegionKind
-from drafts.core.types import DraftRegion, DraftRequest, SourceKind
+from drafts.align.structure import node_spans
+from drafts.core.types import DraftNode, DraftRegion, DraftRequest, SourceKind
 from service.prompts.cutters import AnswerCutter
 from service.prompts.tokenization import TextTokenizer
 from service.text_stream import TextStream
 from service.types import ApplyRequest, StopReason
+
+# A plan this sure is hardly ever left, so that its syntax is not worth the parsing.
+_SURE_PLAN = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +34,15 @@ class ExpectedAnswer:
     end_token: what follows it. newline_tokens: the vocabulary's ids whose text holds a line feed.
     regions: one per plan region, in order (regions[i] is plan.regions[i]; a deleted one is empty). The prefix
     belongs to the first and the suffix to the last, so that they tile the tokens. Empty when the plan has none.
+    confidence: the plan's own. nodes: syntax nodes on lines of their own; empty where the plan is sure without them.
     """
 
     token_ids: tuple[int, ...]
     regions: tuple[DraftRegion, ...]
     end_token: int
     newline_tokens: frozenset[int]
+    confidence: float = 0.0
+    nodes: tuple[DraftNode, ...] = ()
 
 
 class Answer:
@@ -82,6 +89,8 @@ class RenderedPrompt:
         return DraftRequest(
             predicted=self.expected.token_ids,
             regions=self.expected.regions,
+            confidence=self.expected.confidence,
+            nodes=self.expected.nodes,
             original=self.token_ids[self.original.start : self.original.end],
             edit=self.token_ids[self.edit.start : self.edit.end],
             max_draft_tokens=max_draft_tokens,
@@ -99,11 +108,12 @@ class PromptFormat(Protocol):
 
 
 def expect(
-    tokenizer: TextTokenizer, plan: Plan, *, end_token: int, prefix: str = "", suffix: str = ""
+    tokenizer: TextTokenizer, plan: Plan, language: str = "", *, end_token: int, prefix: str = "", suffix: str = ""
 ) -> ExpectedAnswer:
     """Tokenizes the whole answer in one go, as a model writes it: tokens may straddle regions.
 
     A token that lies across a border counts as edited when either side is.
+    language: a canonical name, for the syntax; "" for none.
     """
     token_ids = tokenizer.encode_text(prefix + plan.predicted + suffix)
     ends = tokenizer.byte_ends(token_ids)
@@ -119,7 +129,24 @@ def expect(
             straddled = border > (ends[ended - 1] if ended else 0)
             end = ended + 1 if straddled and kind is SourceKind.EDITED and len(region.predicted) else ended
         regions.append(DraftRegion(end=max(end, regions[-1].end if regions else 0), kind=kind))
-    return ExpectedAnswer(tuple(token_ids), tuple(regions), end_token, tokenizer.newline_tokens)
+    nodes = () if plan.confidence >= _SURE_PLAN else _nodes(plan.predicted, language, ends, shift)
+    return ExpectedAnswer(
+        tuple(token_ids), tuple(regions), end_token, tokenizer.newline_tokens, plan.confidence, tuple(nodes)
+    )
+
+
+def _nodes(text: str, language: str, ends: list[int], shift: int) -> list[DraftNode]:
+    """The syntax nodes of more than one line, in tokens: from the one that holds the first byte to the one that holds
+    the last. ends: where each token ends, in bytes. shift: bytes before the text."""
+    data = text.encode()
+    nodes: list[DraftNode] = []
+    for span in node_spans(text, language):
+        if data.find(b"\n", span.start, span.end - 1) < 0:
+            continue
+        node = DraftNode(bisect_right(ends, span.start + shift), bisect_left(ends, span.end + shift) + 1)
+        if nodes[-1:] != [node]:
+            nodes.append(node)
+    return nodes
 
 
 def _source_kind(kind: RegionKind) -> SourceKind:

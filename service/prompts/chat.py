@@ -59,7 +59,7 @@ class ChatFormat:
             original=spans["original"],
             edit=spans.get("edit", TokenSpan(spans["original"].end, spans["original"].end)),
             stop_token_ids=stop,
-            expected=expect(tokenizer, plan, end_token=stop[0], prefix=opening, suffix=suffix),
+            expected=expect(tokenizer, plan, request.file.language, end_token=stop[0], prefix=opening, suffix=suffix),
             new_answer=lambda: Answer(TextStream(tokenizer), Fenced(minimum, predicted)),
         )
 

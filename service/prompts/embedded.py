@@ -50,7 +50,7 @@ class EmbeddedFormat:
             original=original,
             edit=edit,
             stop_token_ids=(self._eos,),
-            expected=expect(self._tokenizer, plan, end_token=self._eos),
+            expected=expect(self._tokenizer, plan, request.file.language, end_token=self._eos),
             new_answer=lambda: Answer(TextStream(self._tokenizer), WholeAnswer()),
         )
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from drafts.core.token_bytes import UnknownTokenBytesError, token_bytes
+
 # Tokens such as Qwen's `<|fim_prefix|>` are not flagged special in tokenizer.json, yet they are no text either.
 _CONTROL = re.compile(r"<[|\uff5c].*[|\uff5c]>")
 _UNICODE_NORMALIZERS = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
-_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_METASPACE = "▁"
 _PROBES = (
     "def f(x):\n\treturn x\n",
     " leading and trailing ",
@@ -59,7 +59,10 @@ class TextTokenizer:
                 token["special"] = True
         self._text = _tokenizer(document)
         self._text.encode_special_tokens = True
-        self._bytes = _token_bytes(document, self._text)
+        try:
+            self._bytes = token_bytes(document, self._text.get_vocab(with_added_tokens=True))
+        except UnknownTokenBytesError as error:
+            raise TokenizerError(str(error)) from error
         self.newline_tokens = frozenset(token for token, data in enumerate(self._bytes) if b"\n" in data)
         self._check()
 
@@ -131,52 +134,3 @@ def _drop_unicode_normalizers(document: dict[str, Any]) -> None:
     elif normalizer["type"] == "Sequence":
         kept = [part for part in normalizer["normalizers"] if part["type"] not in _UNICODE_NORMALIZERS]
         document["normalizer"] = {**normalizer, "normalizers": kept} if kept else None
-
-
-def _token_bytes(document: dict[str, Any], tokenizer: Tokenizer) -> list[bytes]:
-    if _names(document.get("decoder"), "ByteLevel") or _names(document.get("pre_tokenizer"), "ByteLevel"):
-        to_bytes = _byte_level_bytes
-    elif document["model"].get("byte_fallback"):
-        to_bytes = _byte_fallback_bytes
-    else:
-        raise TokenizerError("the tokenizer is neither byte-level nor has it byte fallback: it cannot write every text")
-    vocabulary: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
-    added = {int(token["id"]): str(token["content"]) for token in document.get("added_tokens", [])}
-    table = [b""] * (max(vocabulary.values(), default=-1) + 1)
-    for token, token_id in vocabulary.items():
-        table[token_id] = to_bytes(token)
-    for token_id, content in added.items():
-        table[token_id] = content.encode()
-    return table
-
-
-def _names(part: dict[str, Any] | None, kind: str) -> bool:
-    if part is None:
-        return False
-    children = part.get("decoders") or part.get("pretokenizers") or []
-    return part.get("type") == kind or any(_names(child, kind) for child in children)
-
-
-def _byte_alphabet() -> dict[str, int]:
-    """Byte-level BPE writes each byte as one character: printable Latin-1 as itself, the rest from U+0100 on."""
-    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    shown = set(visible)
-    hidden = [byte for byte in range(256) if byte not in shown]
-    alphabet = {chr(byte): byte for byte in visible}
-    alphabet.update({chr(0x100 + index): byte for index, byte in enumerate(hidden)})
-    return alphabet
-
-
-_ALPHABET = _byte_alphabet()
-
-
-def _byte_level_bytes(token: str) -> bytes:
-    if all(character in _ALPHABET for character in token):
-        return bytes(_ALPHABET[character] for character in token)
-    return token.encode()
-
-
-def _byte_fallback_bytes(token: str) -> bytes:
-    if (byte := _BYTE_TOKEN.fullmatch(token)) is not None:
-        return bytes([int(byte[1], 16)])
-    return token.replace(_METASPACE, " ").encode()

@@ -46,6 +46,8 @@ class UpdatedCodeFormat:
             original=spans["original"],
             edit=spans["edit"],
             stop_token_ids=stop,
-            expected=expect(tokenizer, plan, end_token=stop[0], prefix=_OPENING, suffix=_CLOSING),
+            expected=expect(
+                tokenizer, plan, request.file.language, end_token=stop[0], prefix=_OPENING, suffix=_CLOSING
+            ),
             new_answer=lambda: Answer(TextStream(tokenizer), Tagged(_OPENING, _CLOSING, predicted)),
         )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.types import DraftRegion, DraftReport, DraftRequest, RegionReport, SourceKind
+from drafts.core.types import DraftNode, DraftRegion, DraftReport, DraftRequest, RegionReport, SourceKind
 from drafts.payload import PayloadError, decode, decode_report, encode, encode_report
 
 PROMPT = [1, 2, 3, 10, 11, 12, 13, 4, 20, 21, 5]
@@ -19,6 +19,8 @@ def plain(request: DraftRequest | None) -> dict[str, Any] | None:
     return {
         "predicted": list(request.predicted),
         "regions": list(request.regions),
+        "confidence": request.confidence,
+        "nodes": list(request.nodes),
         "original": list(request.original),
         "edit": list(request.edit),
         "k": request.max_draft_tokens,
@@ -33,14 +35,17 @@ def plain(request: DraftRequest | None) -> dict[str, Any] | None:
     k=st.integers(0, 128),
     end=st.none() | st.integers(0, 100),
     newlines=st.frozensets(st.integers(0, 100), max_size=5),
+    confidence=st.floats(0, 1),
 )
 def test_decoding_gives_back_what_was_encoded(
-    predicted: list[int], part: list[int], k: int, end: int | None, newlines: frozenset[int]
+    predicted: list[int], part: list[int], k: int, end: int | None, newlines: frozenset[int], confidence: float
 ) -> None:
     half = len(predicted) // 2
     request = DraftRequest(
         predicted=predicted,
         regions=(DraftRegion(half, SourceKind.KEPT), DraftRegion(len(predicted), SourceKind.EDITED)),
+        confidence=confidence,
+        nodes=(DraftNode(0, len(predicted)), DraftNode(half, half + 1)),
         original=PROMPT[3:7],
         edit=part,
         max_draft_tokens=k,
@@ -48,7 +53,7 @@ def test_decoding_gives_back_what_was_encoded(
         newline_tokens=newlines,
     )
     payload = encode(request, PROMPT, "name")
-    assert all(isinstance(value, str | int | list) for value in payload.values())
+    assert all(isinstance(value, str | int | float | list) for value in payload.values())
     decoded = decode(payload, PROMPT, 128)
     assert decoded.key == "name"
     assert plain(decoded.request) == plain(request)
@@ -108,6 +113,14 @@ def test_k_is_at_most_the_engine_s() -> None:
         ({"redraft_original": [0, 12]}, "redraft_original"),
         ({"redraft_original": [5, 3]}, "redraft_original"),
         ({"redraft_edit": [1]}, "redraft_edit"),
+        ({"redraft_confidence": 1.5}, "redraft_confidence"),
+        ({"redraft_confidence": True}, "redraft_confidence"),
+        ({"redraft_predicted": [1], "redraft_node_starts": [0], "redraft_node_ends": [2]}, "redraft_node_ends"),
+        ({"redraft_predicted": [1], "redraft_node_starts": [0]}, "redraft_node_starts"),
+        (
+            {"redraft_predicted": [1, 2], "redraft_node_starts": [1, 0], "redraft_node_ends": [2, 1]},
+            "redraft_node_starts",
+        ),
         ({"redraft_end_token": 1.5}, "redraft_end_token"),
     ],
 )
