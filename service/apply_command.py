@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from service.agreement import Agreement
 from service.atomic_write import ChangedMeanwhile, replace_content
 from service.client import (
     AppliedEdit,
@@ -166,11 +167,16 @@ def _service(address: str | None, flags: list[str]) -> Iterator[str]:
         yield own
 
 
+_AGREEMENT: Final = {
+    Agreement.MODEL_AND_PLAN: "as the edit's alignment predicts",
+    Agreement.MODEL_ONLY: "not as the edit's alignment predicts: read it",
+    Agreement.PLAN_ONLY: "by the edit's alignment alone, the model wrote another text: read it",
+}
+
+
 def _figures(applied: AppliedEdit, edit: ClientEdit) -> str:
     report = applied.report
-    agreement = (
-        "as the edit's alignment predicts" if applied.agrees else "not as the edit's alignment predicts: read it"
-    )
+    agreement = _AGREEMENT[applied.agreement]
     placed = ""
     if applied.plan_confidence < _SURE and not isinstance(edit, Instruction):
         placed = f"; where it goes is uncertain (confidence {applied.plan_confidence:.2f}): check the place"

@@ -18,6 +18,7 @@ from drafts.align.plan import (
     UpdateSnippet,
 )
 from drafts.core.types import DraftReport, RegionReport, SourceKind
+from service.agreement import Agreement
 from service.errors import InternalError
 from service.pb import apply_edit_pb2 as pb
 from service.types import DraftOptions, Hunk, RequestClass, Sampling, StopReason, TextChunk, Timing
@@ -64,7 +65,7 @@ class AppliedEdit:
     """An edited file and how it came about.
 
     data: the whole file. hunks: what changed, in bytes of the file sent and of `data`.
-    agrees: whether the model's text is the one that the alignment predicted.
+    agreement: whether the model's text is the one that the alignment predicted.
     regions: the plan's, in bytes of the normalized texts. report.regions refer to them by index.
     """
 
@@ -72,7 +73,7 @@ class AppliedEdit:
     sha256: bytes
     hunks: tuple[Hunk, ...]
     stop_reason: StopReason
-    agrees: bool
+    agreement: Agreement
     regions: tuple[Region, ...]
     plan_confidence: float
     report: DraftReport
@@ -98,6 +99,11 @@ class AppliedEdit:
 _REQUEST_CLASSES: Final = {
     RequestClass.INTERACTIVE: pb.REQUEST_CLASS_INTERACTIVE,
     RequestClass.BATCH: pb.REQUEST_CLASS_BATCH,
+}
+_AGREEMENTS: Final = {
+    pb.AGREEMENT_MODEL_AND_PLAN: Agreement.MODEL_AND_PLAN,
+    pb.AGREEMENT_MODEL_ONLY: Agreement.MODEL_ONLY,
+    pb.AGREEMENT_PLAN_ONLY: Agreement.PLAN_ONLY,
 }
 _STOP_REASONS: Final = {
     pb.STOP_REASON_END_OF_TEXT: StopReason.END_OF_TEXT,
@@ -186,7 +192,7 @@ def applied_edit(result: pb.EditResult) -> AppliedEdit:
         sha256=result.sha256,
         hunks=tuple(Hunk(_span(h.original), _span(h.result)) for h in result.hunks),
         stop_reason=stop_reason,
-        agrees=result.agreement == pb.AGREEMENT_SAME,
+        agreement=_known(_AGREEMENTS, result.agreement, "agreement"),
         regions=tuple(_region(region) for region in result.plan.regions),
         plan_confidence=result.plan.confidence,
         report=_report(result.draft_report),

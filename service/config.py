@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from service.agreement import AgreementPolicy
 from service.drafter_config import CopyDrafterConfig, DrafterConfig
 
 EMBEDDED_MODEL_PATH = Path(os.path.abspath(__file__)).parent / "embedded"
@@ -102,6 +103,17 @@ MAX_DRAFT_TOKENS: Final = 128
 """The longest draft that vLLM's rejection sampler takes (its MAX_SPEC_LEN)."""
 
 
+class AgreementConfig(_Section):
+    policy: AgreementPolicy = Field(
+        default=AgreementPolicy.MODEL,
+        description="What to answer where the model's text is not the one that aligning the edit predicts: the "
+        "model's, the plan's where the plan is sure, or nothing (refuse).",
+    )
+    min_confidence: float = Field(
+        default=0.9, gt=0, le=1, description="How sure a plan must be to be answered by policy plan."
+    )
+
+
 class DraftingConfig(_Section):
     enabled: bool = Field(default=True, description="Off is the drafter of kind none, whatever else is set.")
     max_draft_tokens: int = Field(
@@ -148,6 +160,7 @@ class Settings(BaseSettings):
     model: ModelConfig = Field(default_factory=ModelConfig)
     engine: EngineConfig = Field(default_factory=EngineConfig)
     drafting: DraftingConfig = Field(default_factory=DraftingConfig)
+    agreement: AgreementConfig = Field(default_factory=AgreementConfig)
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
     tracing: TracingConfig = Field(default_factory=TracingConfig)
     log: LogConfig = Field(default_factory=LogConfig)

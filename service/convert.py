@@ -9,9 +9,15 @@ from google.protobuf.duration_pb2 import Duration
 
 from drafts.align.plan import Plan, RegionKind, Span
 from drafts.core.types import DraftReport, SourceKind
+from service.agreement import Agreement
 from service.pb import apply_edit_pb2 as pb
 from service.types import ApplyResult, StopReason, Timing
 
+_AGREEMENTS: Final = {
+    Agreement.MODEL_AND_PLAN: pb.AGREEMENT_MODEL_AND_PLAN,
+    Agreement.MODEL_ONLY: pb.AGREEMENT_MODEL_ONLY,
+    Agreement.PLAN_ONLY: pb.AGREEMENT_PLAN_ONLY,
+}
 _STOP_REASONS: Final = {
     StopReason.END_OF_TEXT: pb.STOP_REASON_END_OF_TEXT,
     StopReason.FORMAT_END: pb.STOP_REASON_FORMAT_END,
@@ -37,7 +43,7 @@ def to_result(result: ApplyResult, *, as_bytes: bool) -> pb.EditResult:
         sha256=hashlib.sha256(result.data).digest(),
         hunks=[pb.Hunk(original=_range(h.original), result=_range(h.result)) for h in result.hunks],
         stop_reason=_STOP_REASONS[result.stop_reason],
-        agreement=pb.AGREEMENT_SAME if result.matches_plan else pb.AGREEMENT_DIFFERENT,
+        agreement=_AGREEMENTS[result.agreement],
         plan=_plan(result.plan),
         draft_report=_report(result.report),
         usage=pb.TokenUsage(prompt_tokens=result.prompt_tokens, output_tokens=result.output_tokens),

@@ -14,11 +14,11 @@ from drafts.core.types import DraftReport
 from service import request_facts
 from service.config import Settings
 from service.engine.base import Engine, FinishReason, GenerateRequest, Output
-from service.errors import EditNotApplicable, EngineUnavailable, FieldViolation, InvalidRequest, ResultRejected
-from service.finish import ResultStream, hunks
-from service.guard import check
+from service.errors import EngineUnavailable, FieldViolation, InvalidRequest, ResultRejected
+from service.finish import hunks
+from service.merge import is_placed, merge
 from service.prompts.base import PromptFormat, RenderedPrompt
-from service.request_facts import Agreement, PhaseName, Placement
+from service.request_facts import PhaseName, Placement
 from service.types import ApplyRequest, ApplyResult, Event, TextChunk, Timing
 
 # Below this a thread costs more than the work it takes off the event loop. Bytes of file and edit.
@@ -56,8 +56,7 @@ class Pipeline:
         prompt = await _off_loop(size, lambda: self._format.render(request, plan))
         budget = self._budget(request, prompt)
 
-        answer = prompt.new_answer()
-        result = await _off_loop(size, lambda: ResultStream(request.file, plan.predicted))
+        merged = await _off_loop(size, lambda: merge(request, plan, prompt.new_answer(), self._settings.agreement))
         written: list[bytes] = []
         last: Output | None = None
         output_tokens = 0
@@ -70,7 +69,7 @@ class Pipeline:
                     last = output
                     output_tokens += len(output.token_ids)
                     facts.output(len(output.token_ids), output.queue_seconds)
-                    data = result.feed(answer.feed(output.token_ids))
+                    data = merged.feed(output.token_ids)
                     if data:
                         first_text = first_text or time.monotonic() - started
                         facts.text()
@@ -79,16 +78,10 @@ class Pipeline:
         if last is None or last.finish_reason is None:
             raise EngineUnavailable("the engine ended the answer without a reason; try again")
         report = facts.report = last.report or _plain_report(output_tokens)
-        if last.finish_reason is FinishReason.LENGTH:
-            raise _over_budget(request, budget)
-
-        rest = result.feed(answer.finish()) + result.finish()
-        text = result.text
-        placed = facts.placement is Placement.PLACED
-        if facts.placement is Placement.UNPLACED and text == request.file.text:
-            raise _not_placed()
+        cut = _over_budget(request, budget) if last.finish_reason is FinishReason.LENGTH else None
         with facts.phase(PhaseName.GUARD):
-            await _off_loop(size, lambda: check(request, plan, text))
+            rest, agreement = await _off_loop(size, lambda: merged.finish(cut))
+        facts.agreement = agreement
         if rest:
             first_text = first_text or time.monotonic() - started
             facts.text()
@@ -96,14 +89,12 @@ class Pipeline:
             yield TextChunk(rest)
         data = b"".join(written)
         changed = await _off_loop(size, lambda: hunks(request.file.data, data))
-        same = placed and text == plan.predicted
-        facts.agreement = Agreement.NO_PLAN if not placed else Agreement.SAME if same else Agreement.DIFFERENT
         yield ApplyResult(
             data=data,
             hunks=changed,
-            stop_reason=answer.stop_reason,
+            stop_reason=merged.stop_reason,
             plan=plan,
-            matches_plan=same,
+            agreement=agreement,
             prompt_tokens=len(prompt.token_ids),
             output_tokens=output_tokens,
             report=report,
@@ -163,7 +154,7 @@ async def _off_loop(size: int, work: Callable[[], _T]) -> _T:
 def _placement(request: ApplyRequest, plan: Plan) -> Placement:
     if isinstance(request.edit, Instruction):
         return Placement.INSTRUCTION
-    return Placement.PLACED if plan.confidence > 0 else Placement.UNPLACED
+    return Placement.PLACED if is_placed(request, plan) else Placement.UNPLACED
 
 
 def _edit_bytes(request: ApplyRequest) -> int:
@@ -171,14 +162,6 @@ def _edit_bytes(request: ApplyRequest) -> int:
     if isinstance(edit, SearchReplace):
         return sum(len(block.search) + len(block.replace) for block in edit.blocks)
     return len(edit.text)
-
-
-def _not_placed() -> EditNotApplicable:
-    return EditNotApplicable(
-        "no place for the edit was found in the file, and the model left the file as it is; send more of the code "
-        "around the change, or a unified diff or search/replace blocks that match the file",
-        reason="EDIT_NOT_PLACED",
-    )
 
 
 def _over_budget(request: ApplyRequest, budget: int) -> ResultRejected:

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from drafts.core.types import DraftReport
+from service.agreement import Agreement
 from service.request_class import LabelledClass
 
 
@@ -37,15 +38,6 @@ class Placement(StrEnum):
     """An edit that has no place: free text."""
     FAILED = "failed"
     """It raised, or was cancelled."""
-
-
-class Agreement(StrEnum):
-    """Whether the model's text is the predicted text."""
-
-    SAME = "same"
-    DIFFERENT = "different"
-    NO_PLAN = "no_plan"
-    """The edit was not placed, so nothing was predicted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from drafts.align.plan import Edit, Plan, Span
 from drafts.core.types import DraftReport
+from service.agreement import Agreement
 
 
 class RequestClass(enum.Enum):
@@ -95,14 +96,14 @@ class TextChunk:
 class ApplyResult:
     """data: the whole edited file, with the original's line ends, byte-order mark and encoding.
 
-    matches_plan: the edit found its place, and the model's text is the one that the plan predicts.
+    agreement: whether the edit found its place and the model's text is the one that the plan predicts.
     """
 
     data: bytes
     hunks: tuple[Hunk, ...]
     stop_reason: StopReason
     plan: Plan
-    matches_plan: bool
+    agreement: Agreement
     prompt_tokens: int
     output_tokens: int
     report: DraftReport

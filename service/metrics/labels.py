@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from drafts.core.types import SourceKind
+from service.agreement import Agreement
 from service.languages import KNOWN as LANGUAGES
-from service.request_facts import Agreement
 
 OTHER: Final = "other"
 
@@ -29,6 +29,7 @@ REASONS: Final = (
     "RESULT_AMBIGUOUS",
     "RESULT_CONTROL_TOKEN",
     "RESULT_NOT_UTF8",
+    "RESULT_DIFFERS_FROM_PLAN",
     "STARTING",
     "QUEUE_FULL",
     "DRAINING",

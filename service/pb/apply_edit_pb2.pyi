@@ -104,20 +104,24 @@ class _AgreementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Agreement.V
     DESCRIPTOR: _descriptor.EnumDescriptor
     AGREEMENT_UNSPECIFIED: _Agreement.ValueType  # 0
     """Never sent."""
-    AGREEMENT_SAME: _Agreement.ValueType  # 1
+    AGREEMENT_MODEL_AND_PLAN: _Agreement.ValueType  # 1
     """The model's text is the predicted text."""
-    AGREEMENT_DIFFERENT: _Agreement.ValueType  # 2
-    """They differ: the result is the model's alone."""
+    AGREEMENT_MODEL_ONLY: _Agreement.ValueType  # 2
+    """The result is the model's; the alignment predicted another text, or none (an instruction has no prediction)."""
+    AGREEMENT_PLAN_ONLY: _Agreement.ValueType  # 3
+    """The result is the predicted text; the model wrote another. Only by the policy `plan` of the service."""
 
 class Agreement(_Agreement, metaclass=_AgreementEnumTypeWrapper):
     """Whether two independent merges of the edit, the model's and the alignment's, agree."""
 
 AGREEMENT_UNSPECIFIED: Agreement.ValueType  # 0
 """Never sent."""
-AGREEMENT_SAME: Agreement.ValueType  # 1
+AGREEMENT_MODEL_AND_PLAN: Agreement.ValueType  # 1
 """The model's text is the predicted text."""
-AGREEMENT_DIFFERENT: Agreement.ValueType  # 2
-"""They differ: the result is the model's alone."""
+AGREEMENT_MODEL_ONLY: Agreement.ValueType  # 2
+"""The result is the model's; the alignment predicted another text, or none (an instruction has no prediction)."""
+AGREEMENT_PLAN_ONLY: Agreement.ValueType  # 3
+"""The result is the predicted text; the model wrote another. Only by the policy `plan` of the service."""
 Global___Agreement: _TypeAlias = Agreement  # noqa: Y015
 
 class _RegionKind:

@@ -82,7 +82,7 @@ def test_unary(answers: dict[str, Any], server_address: str) -> None:
     assert bytes(result["sha256"]["data"]) == hashlib.sha256(result["text"].encode()).digest()
     assert rebuilt(result) == result["text"]
     assert result["stopReason"] in ("STOP_REASON_END_OF_TEXT", "STOP_REASON_FORMAT_END")
-    assert result["agreement"] in ("AGREEMENT_SAME", "AGREEMENT_DIFFERENT")
+    assert result["agreement"] in ("AGREEMENT_MODEL_AND_PLAN", "AGREEMENT_MODEL_ONLY")
     assert result["model"] == ours.model
     report = result["draftReport"]
     assert report["outputTokens"] == ours.report.output_tokens

@@ -20,6 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from drafts.align.plan import Plan, Region, RegionKind, Span
 from drafts.core.types import DraftReport, RegionReport, SourceKind
+from service.agreement import Agreement
 from service.config import Settings
 from service.engine.base import GenerateRequest, Output
 from service.metrics import Metrics
@@ -56,7 +57,7 @@ def make_result(data: bytes = DATA) -> ApplyResult:
         hunks=(Hunk(Span(4, 8), Span(4, 16)),),
         stop_reason=StopReason.FORMAT_END,
         plan=Plan(data.decode(), regions, 0.75),
-        matches_plan=True,
+        agreement=Agreement.MODEL_AND_PLAN,
         prompt_tokens=21,
         output_tokens=9,
         report=report,

@@ -10,6 +10,7 @@ import pytest
 
 from drafts.align.plan import Edit, RegionKind, SearchReplace, SearchReplaceBlock, Span
 from drafts.core.types import RegionReport, SourceKind
+from service.agreement import Agreement
 from service.client import (
     AppliedEdit,
     AsyncClient,
@@ -95,7 +96,7 @@ async def test_result(start: Any, asked: Asked) -> None:
     assert applied.sha256 == hashlib.sha256(applied.data).digest()
     assert applied.hunks == (Hunk(Span(4, 8), Span(4, 16)),)
     assert applied.stop_reason is StopReason.FORMAT_END
-    assert applied.agrees
+    assert applied.agreement is Agreement.MODEL_AND_PLAN
     assert [(r.kind, r.original, r.predicted, r.confidence, r.syntax_path) for r in applied.regions] == [
         (RegionKind.KEPT, Span(0, 4), Span(0, 4), 1.0, ()),
         (RegionKind.REPLACED, Span(4, 8), Span(4, 16), 0.5, ("class Foo", "def bar")),
@@ -190,13 +191,15 @@ async def test_errors_come_back_as_they_were_raised(start: Any, asked: Asked, er
     ("change", "says"),
     [
         ({"stop_reason": 99}, "stop reason"),
+        ({"agreement": 99}, "agreement"),
         ({"plan": pb.Plan(regions=[pb.PlanRegion(kind=cast(Any, 99))])}, "region kind"),
         ({"plan": pb.Plan(regions=[pb.PlanRegion()])}, "region kind"),
         ({"draft_report": pb.DraftReport(regions=[pb.DraftRegionReport(source=cast(Any, 99))])}, "draft source"),
     ],
 )
 def test_values_of_a_newer_service(change: dict[str, Any], says: str) -> None:
-    result = pb.EditResult(**{"text": "x", "stop_reason": pb.STOP_REASON_END_OF_TEXT, **change})
+    known = {"stop_reason": pb.STOP_REASON_END_OF_TEXT, "agreement": pb.AGREEMENT_MODEL_AND_PLAN}
+    result = pb.EditResult(**{"text": "x", **known, **change})
     with pytest.raises(InternalError, match=says):
         applied_edit(result)
 

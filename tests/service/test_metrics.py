@@ -209,7 +209,7 @@ async def test_a_result(serve: Any, apply: Apply, metrics: Metrics) -> None:
     assert 0 < first <= total(metrics, "redraft_request_duration_seconds_sum")
     assert total(metrics, "redraft_align_duration_seconds_count", language="python", outcome="placed") == 1
     assert total(metrics, "redraft_agreement_total") == 1
-    assert total(metrics, "redraft_agreement_total", agreement="same", form="update_snippet") == 1
+    assert total(metrics, "redraft_agreement_total", agreement="model_and_plan", form="update_snippet") == 1
 
 
 async def test_request_classes(serve: Any, apply: Apply, metrics: Metrics) -> None:

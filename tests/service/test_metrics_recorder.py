@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram
 
 from drafts.core.types import DraftReport, RegionReport, SourceKind
+from service.agreement import Agreement
 from service.metrics import Metrics
 from service.metrics.collectors import CountedHistogram
 from service.metrics.labels import REASONS
 from service.request_class import LabelledClass
-from service.request_facts import Agreement, PhaseName, Placement, RequestFacts
+from service.request_facts import PhaseName, Placement, RequestFacts
 
 ROOT = Path(__file__).parents[2]
 CLASS = {"class": "batch", "form": "unified_diff", "size": "large"}
@@ -49,7 +50,7 @@ def ended(report: DraftReport | None = None, *, code: str = "OK", reason: str = 
         facts.output(3, 0.003)
     facts.text()
     facts.report = report
-    facts.agreement = Agreement.DIFFERENT
+    facts.agreement = Agreement.MODEL_ONLY
     facts.end(code, reason)
     return facts
 
@@ -91,7 +92,7 @@ def test_a_draft_report() -> None:
         assert value(metrics, "redraft_draft_length_bucket", {**CLASS, "le": limit}) == count
     assert value(metrics, "redraft_drafter_duration_seconds_sum", CLASS) == pytest.approx(0.008)
     assert (
-        value(metrics, "redraft_agreement_total", {"class": "batch", "form": "unified_diff", "agreement": "different"})
+        value(metrics, "redraft_agreement_total", {"class": "batch", "form": "unified_diff", "agreement": "model_only"})
         == 2
     )
     assert value(metrics, "redraft_align_duration_seconds_count", {"language": "go", "outcome": "placed"}) == 2

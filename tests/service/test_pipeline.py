@@ -10,6 +10,7 @@ import pytest
 from drafts.align import Edit, Instruction, SearchReplace, SearchReplaceBlock, UnifiedDiff, UpdateSnippet, plan_edit
 from drafts.align.plan import Plan, Span
 from evals.example_edits import ExampleEdit, load_examples
+from service.agreement import Agreement
 from service.config import EMBEDDED_MODEL_PATH, DraftingConfig, PromptFormatName, Settings
 from service.engine.base import GenerateRequest
 from service.engine.scripted import Script, ScriptedEngine
@@ -87,7 +88,7 @@ async def test_applies_and_streams(step: int) -> None:
     assert all(chunks)
     start = DATA.index(b"    return")
     assert result.hunks == (Hunk(Span(start, len(DATA)), Span(start, len(expected))),)
-    assert result.matches_plan
+    assert result.agreement is Agreement.MODEL_AND_PLAN
     assert result.plan.predicted == EDITED
     assert result.stop_reason is StopReason.END_OF_TEXT
     assert result.output_tokens == len(TOKENIZER.encode_text(EDITED))
@@ -118,7 +119,7 @@ async def test_says_when_the_model_differs_from_the_plan() -> None:
     other = EDITED.replace("# caf\u00e9", "# tea")
     _, result = await run(ScriptedEngine(script(other)), request())
     assert result.data == other.replace("\n", "\r\n").encode()
-    assert not result.matches_plan
+    assert result.agreement is Agreement.MODEL_ONLY
 
 
 class AnyPlan:
@@ -157,20 +158,20 @@ async def test_an_edit_without_a_place_is_no_success_where_the_model_changes_not
     assert caught.value.reason == "EDIT_NOT_PLACED"
     result = await _answered(edit, EDITED)
     assert result.hunks
-    assert not result.matches_plan
+    assert result.agreement is Agreement.MODEL_ONLY
 
 
 async def test_an_instruction_has_no_prediction_to_agree_with() -> None:
     result = await _answered(Instruction("change nothing"), TEXT)
     assert result.hunks == ()
-    assert not result.matches_plan
+    assert result.agreement is Agreement.MODEL_ONLY
 
 
 async def test_an_edit_that_is_there_already_is_a_success() -> None:
     block = "    return os.stat(path).st_size\n"
     result = await _answered(SearchReplace((SearchReplaceBlock(block, block),)), TEXT)
     assert result.hunks == ()
-    assert result.matches_plan
+    assert result.agreement is Agreement.MODEL_AND_PLAN
 
 
 async def test_hands_the_plan_to_the_drafter() -> None:
@@ -268,7 +269,7 @@ async def test_large_files_are_worked_on_in_threads() -> None:
     engine = ScriptedEngine(script(expected, step=64), max_model_len=100_000)
     _, result = await run(engine, request(edit, file=file))
     assert result.data == expected.encode()
-    assert result.matches_plan
+    assert result.agreement is Agreement.MODEL_AND_PLAN
 
 
 async def test_closing_early_aborts_the_engines_request() -> None:

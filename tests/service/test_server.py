@@ -70,7 +70,7 @@ async def test_result(start: Any, call: Any, request_of: Any) -> None:
         (h.original.start_byte, h.original.end_byte, h.result.start_byte, h.result.end_byte) for h in result.hunks
     ] == [(4, 8, 4, 16)]
     assert result.stop_reason == pb.STOP_REASON_FORMAT_END
-    assert result.agreement == pb.AGREEMENT_SAME
+    assert result.agreement == pb.AGREEMENT_MODEL_AND_PLAN
     assert [(r.kind, list(r.syntax_path)) for r in result.plan.regions] == [
         (pb.REGION_KIND_KEPT, []),
         (pb.REGION_KIND_REPLACED, ["class Foo", "def bar"]),

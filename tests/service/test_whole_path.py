@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from service.agreement import Agreement
 from service.client import AppliedEdit, AsyncClient, DraftOptions, EditCall, Instruction, Sampling, UpdateSnippet
 from service.errors import EditNotApplicable, InvalidRequest, RedraftError, ResultRejected
 
@@ -46,7 +47,7 @@ async def test_marks_and_line_ends_come_back(serve: Serve, ask: Any) -> None:
         rebuilt += sent[position : hunk.original.start] + applied.data[hunk.result.start : hunk.result.end]
         position = hunk.original.end
     assert rebuilt + sent[position:] == expected
-    assert applied.agrees
+    assert applied.agreement is Agreement.MODEL_AND_PLAN
 
 
 async def test_over_context(serve: Serve, ask: Any) -> None:

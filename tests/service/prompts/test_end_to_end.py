@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from service.agreement import Agreement
 from service.config import PromptFormatName, Settings
 from service.engine.base import GenerateRequest
 from service.engine.scripted import Script, ScriptedEngine
@@ -38,6 +39,6 @@ async def test_the_file_comes_back_to_the_byte(
     assert isinstance(result, ApplyResult)
     assert result.data == nasty.replace(b"old", b"new", 1)
     assert b"".join(event.data for event in events[:-1] if isinstance(event, TextChunk)) == result.data
-    assert result.matches_plan
+    assert result.agreement is Agreement.MODEL_AND_PLAN
     (hunk,) = result.hunks
     assert b"old" in nasty[hunk.original.start : hunk.original.end]
