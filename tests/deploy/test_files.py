@@ -119,3 +119,9 @@ def test_the_dashboard_shows_every_metric_of_ours() -> None:
     for family in Metrics().registry.collect():
         if not family.name.endswith("_created"):
             assert family.name in shown, family.name
+
+
+def test_the_readme_lists_every_metric_of_ours() -> None:
+    listed = re.findall(r"^\| `(redraft_\w+)` \|", (DEPLOY / "README.md").read_text(), re.MULTILINE)
+    families = [family for family in Metrics().registry.collect() if not family.name.endswith("_created")]
+    assert sorted(listed) == sorted(f.name + ("_total" if f.type == "counter" else "") for f in families)
