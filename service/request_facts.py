@@ -58,6 +58,7 @@ class Phase:
 class RequestFacts:
     """Times are nanoseconds of `clock`. A time of None: it has not happened. Counts are of tokens.
 
+    language: one of service/languages.py, empty until the request is validated.
     code: the gRPC status's name. reason: OK, the reason of the error, CANCELLED or DEADLINE_EXCEEDED. Both are empty
     while the request runs.
     queue_seconds: from the engine's own clock, None before its first output.

@@ -16,7 +16,6 @@ import grpc
 
 from service import otel_exporters
 from service.config import ConfigError
-from service.languages import KNOWN
 from service.request_facts import Phase, RequestFacts
 from service.servicer import SERVICE_NAME
 
@@ -162,8 +161,7 @@ def _request_class(facts: RequestFacts) -> dict[str, str]:
 
 def _attributes(facts: RequestFacts) -> dict[str, str | int | float]:
     attributes: dict[str, str | int | float] = {"redraft.request.id": facts.request_id, **_request_class(facts)}
-    # Any name shaped like a language's is let in with a request; one that nobody knows is the caller's text.
-    if facts.language in KNOWN:
+    if facts.language:
         attributes["redraft.file.language"] = facts.language
     if facts.placement is not None:
         attributes["redraft.align.outcome"] = facts.placement.value

@@ -49,9 +49,9 @@ class MetricsEndpoint:
         try:
             started: tuple[WSGIServer, Thread] = start_http_server(config.port, host, everything)
         except OSError as error:
-            where = f"{host}:{config.port}"
             raise OSError(
-                f"cannot serve metrics on {where}: is the port taken? Set metrics.port, or metrics.enabled=false"
+                f"cannot serve metrics on {host}:{config.port} ({error.strerror}): is the port taken? Set metrics.port "
+                "or metrics.host, or metrics.enabled=false"
             ) from error
         self._server, self._thread = started
         port = self._server.server_port
