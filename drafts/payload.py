@@ -1,12 +1,13 @@
 """What travels with a request to the drafter inside the engine, and the report that comes back. Flat, and documented.
 
 The plan goes into vLLM's `SamplingParams.extra_args` (`vllm_xargs` over HTTP): only strings, numbers and flat lists.
-Every key is optional; a request without any still drafts from its own prompt.
+Every key is optional. A request that names no token ids still drafts from its own prompt.
 
     redraft_key               str        the report is fetched under this name; unique per request
     redraft_enabled           int        0 decodes plainly
     redraft_max_draft_tokens  int        k of this request in one pass, within the engine's own maximum
     redraft_predicted         list[int]  token ids of the predicted text
+    redraft_predicted_text    str        the predicted text itself, for callers without the tokenizer; instead of ids
     redraft_region_ends       list[int]  regions tile `predicted`: region i ends before this token
     redraft_region_kinds      list[str]  "kept" or "edited", one for each region
     redraft_confidence        float      0 to 1: the chance that `predicted` is the whole output
@@ -22,7 +23,7 @@ Every key is optional; a request without any still drafts from its own prompt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,13 @@ import numpy as np
 
 from drafts.core.types import DraftNode, DraftRegion, DraftReport, DraftRequest, RegionReport, SourceKind
 
-_PREFIX = "redraft_"
+Tokenize = Callable[[str], Sequence[int]]
+
+# Of these, the service's own payloads name at least one.
+_TOKENS = ("redraft_predicted", "redraft_original", "redraft_original_tokens", "redraft_edit", "redraft_edit_tokens")
+
+# What a caller's own prediction is taken to be worth until the output has spoken for itself.
+_CALLERS_CONFIDENCE = 0.5
 
 
 class PayloadError(ValueError):
@@ -72,23 +79,32 @@ def encode(request: DraftRequest | None, prompt: Sequence[int], key: str) -> dic
     return payload
 
 
-def decode(extra_args: Mapping[str, Any] | None, prompt: Sequence[int], default_draft_tokens: int) -> Payload:
-    """The draft request of a prompt. Raises PayloadError for anything that `encode` would not write."""
+def decode(
+    extra_args: Mapping[str, Any] | None,
+    prompt: Sequence[int],
+    default_draft_tokens: int,
+    tokenize: Tokenize | None = None,
+) -> Payload:
+    """The draft request of a prompt. tokenize: a text as the target would write it; None takes no predicted text.
+
+    Raises PayloadError for anything that the module's table does not allow.
+    """
     args = extra_args or {}
     key = args.get("redraft_key")
     if key is not None and not isinstance(key, str):
         raise PayloadError("redraft_key must be a string")
-    if not any(name.startswith(_PREFIX) and name != "redraft_key" for name in args):
-        return Payload(key, DraftRequest(original=prompt, max_draft_tokens=default_draft_tokens))
     if not _integer(args, "redraft_enabled", 1):
         return Payload(key, None)
-    predicted = _integers(args, "redraft_predicted")
+    predicted, confidence = _integers(args, "redraft_predicted"), _confidence(args)
+    if "redraft_predicted_text" in args:
+        predicted = _tokenized(args, tokenize)
+        confidence = confidence if "redraft_confidence" in args else _CALLERS_CONFIDENCE
     request = DraftRequest(
         predicted=predicted,
         regions=_regions(args, len(predicted)),
-        confidence=_confidence(args),
+        confidence=confidence,
         nodes=_nodes(args, len(predicted)),
-        original=_part(args, "original", prompt),
+        original=_part(args, "original", prompt) if any(name in args for name in _TOKENS) else prompt,
         edit=_part(args, "edit", prompt),
         max_draft_tokens=min(
             _integer(args, "redraft_max_draft_tokens", default_draft_tokens) or 0, default_draft_tokens
@@ -150,6 +166,17 @@ def _part(args: Mapping[str, Any], name: str, prompt: Sequence[int]) -> Sequence
     if len(place) != 2 or not 0 <= place[0] <= place[1] <= len(prompt):
         raise PayloadError(f"redraft_{name} must be [start, end) within the prompt of {len(prompt)} tokens")
     return prompt[place[0] : place[1]]
+
+
+def _tokenized(args: Mapping[str, Any], tokenize: Tokenize | None) -> list[int]:
+    text = args["redraft_predicted_text"]
+    if not isinstance(text, str):
+        raise PayloadError("redraft_predicted_text must be a string")
+    if "redraft_predicted" in args:
+        raise PayloadError("redraft_predicted_text and redraft_predicted exclude each other")
+    if tokenize is None:
+        raise PayloadError("redraft_predicted_text needs the model's tokenizer: send redraft_predicted")
+    return list(tokenize(text))
 
 
 def _regions(args: Mapping[str, Any], size: int) -> tuple[DraftRegion, ...]:

@@ -85,6 +85,30 @@ def test_without_a_payload_the_prompt_is_the_source(extra_args: dict[str, Any] |
     assert plain(decoded.request) == plain(DraftRequest(original=PROMPT, max_draft_tokens=77))
 
 
+@pytest.mark.parametrize("extra_args", [{"redraft_max_draft_tokens": 5}, {"redraft_confidence": 1}])
+def test_what_names_no_tokens_leaves_the_prompt_as_the_source(extra_args: dict[str, Any]) -> None:
+    request = decode(extra_args, PROMPT, 77).request
+    assert request is not None
+    assert list(request.original) == PROMPT
+    assert request.max_draft_tokens == extra_args.get("redraft_max_draft_tokens", 77)
+
+
+def test_a_predicted_text_is_tokenized_here() -> None:
+    request = decode({"redraft_predicted_text": "ab"}, PROMPT, 77, lambda text: [ord(c) for c in text]).request
+    assert plain(request) == plain(
+        DraftRequest(predicted=[97, 98], confidence=0.5, original=PROMPT, max_draft_tokens=77)
+    )
+    sure = decode({"redraft_predicted_text": "a", "redraft_confidence": 1}, PROMPT, 77, lambda _: [1]).request
+    assert sure is not None
+    assert sure.confidence == 1.0
+
+
+@pytest.mark.parametrize("more", [{"redraft_predicted": [1]}, {}])
+def test_a_predicted_text_that_cannot_be_used(more: dict[str, Any]) -> None:
+    with pytest.raises(PayloadError, match="redraft_predicted_text"):
+        decode({"redraft_predicted_text": "ab", **more}, PROMPT, 77, (lambda _: [1]) if more else None)
+
+
 def test_drafting_can_be_off() -> None:
     assert decode(encode(None, PROMPT, "name"), PROMPT, 128).request is None
 
@@ -122,6 +146,7 @@ def test_k_is_at_most_the_engine_s() -> None:
             "redraft_node_starts",
         ),
         ({"redraft_end_token": 1.5}, "redraft_end_token"),
+        ({"redraft_predicted_text": ["secret"]}, "redraft_predicted_text"),
     ],
 )
 def test_what_is_not_documented_is_refused_by_name(extra_args: dict[str, Any], key: str) -> None:
