@@ -34,6 +34,11 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
+_EARLY_SECONDS: Final = 0.05
+"""A caller whose deadline passes cancels the call, and its clock began to run before ours: a cancelling that comes so
+shortly before the deadline is the deadline."""
+
+
 class _Undecodable:
     """Stands for a request that is not a message of its type."""
 
@@ -171,7 +176,7 @@ class _Call:
     async def fail(self, error: BaseException) -> None:
         """Logs the failure, then ends the call with a status. Returns only when nobody is there to receive one."""
         if isinstance(error, asyncio.CancelledError):
-            code = "DEADLINE_EXCEEDED" if self._late() else "CANCELLED"
+            code = "DEADLINE_EXCEEDED" if self._late(_EARLY_SECONDS) else "CANCELLED"
             self._end(code, code)
             return
         bug = not isinstance(error, RedraftError)
@@ -188,10 +193,10 @@ class _Call:
     async def _abort(self, status: status_pb2.Status) -> None:
         await self._context.abort(grpc_code(status), status.message, ((DETAILS_KEY, status.SerializeToString()),))
 
-    def _late(self) -> bool:
+    def _late(self, early: float = 0.0) -> bool:
         # None where the call has no deadline, whatever the stubs say.
         remaining: float | None = self._context.time_remaining()
-        return remaining is not None and remaining <= 0
+        return remaining is not None and remaining <= early
 
     def _end(self, code: str, outcome: str, *, level: str = "info", **fields: object) -> None:
         self._facts.end(code, outcome)

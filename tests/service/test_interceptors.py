@@ -101,3 +101,22 @@ async def test_a_caller_that_leaves_in_the_midst_of_a_write_ends_the_work_at_onc
     assert caught.value.__traceback__ is not None
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert line["code"] == "CANCELLED"
+
+
+@pytest.mark.parametrize(
+    ("remaining", "code"),
+    [(None, "CANCELLED"), (5.0, "CANCELLED"), (0.01, "DEADLINE_EXCEEDED"), (-1.0, "DEADLINE_EXCEEDED")],
+)
+async def test_a_cancelling_at_the_deadline_is_the_deadline(
+    lines: io.StringIO, remaining: float | None, code: str
+) -> None:
+    """The caller's clock began to run before the service's, so its cancelling may come a little before the deadline."""
+
+    async def work(request: object, context: object) -> Any:
+        raise asyncio.CancelledError
+
+    context: Any = BrokenContext(remaining)
+    with pytest.raises(asyncio.CancelledError):
+        await _unary(work, "ApplyEdit")(None, context)
+    (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert line["code"] == code
