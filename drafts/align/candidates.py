@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from drafts.align.lines import Lines
+from drafts.align.similar import Similar
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -66,7 +67,7 @@ class Candidate:
 class Context:
     """ends: at how many ends of the segment lines equal the original's. head, tail: how much those tell.
 
-    grounded: at both ends, or some of them are not blank; otherwise ends is 0.
+    grounded: there are equal lines at both ends, or some that are not blank; otherwise ends is 0.
     """
 
     ends: float
@@ -94,7 +95,7 @@ class Enumeration:
         snippet: Lines,
         segment: Segment,
         window: tuple[int, int],
-        similar: Mapping[int, Sequence[tuple[int, float]]],
+        similar: Similar,
     ) -> None:
         self.original, self.snippet, self.segment = original, snippet, segment
         self.window, self.similar = window, similar
@@ -186,7 +187,7 @@ class Enumeration:
         low, high = self.window
         segment, snippet = self.segment, self.snippet
         outside = 0 if step > 0 else 1
-        places = [at for at, _ in self.similar.get(index, ())]
+        places = [at for at, _ in self.similar.lines(index)]
         loose = self.original.positions.get(snippet.stripped[index])
         if loose is not None and len(loose) <= 4 * _RARE:
             places.extend(loose.tolist())
@@ -197,7 +198,7 @@ class Enumeration:
             where = self.original.positions.get(snippet.stripped[other]) if snippet.stripped[other] else None
             candidates: list[int] = [] if where is None else where.tolist()
             if where is None:
-                candidates = [at for at, _ in self.similar.get(other, ())]
+                candidates = [at for at, _ in self.similar.lines(other)]
             if not candidates or len(candidates) > _RARE:
                 continue
             for at in candidates:
@@ -252,7 +253,7 @@ def fit(enumeration: Enumeration, head: _End, tail: _End) -> tuple[Candidate, Co
     at_start, at_end = not segment.open_before and not head.at, not segment.open_after and tail.at == enumeration.size
     ends = float(bool(before) or at_start) + float(bool(after) or at_end)
     stripped = enumeration.snippet.stripped
-    grounded = ends == 2 or any(stripped[first : first + before]) or any(stripped[last - after : last])
+    grounded = bool(before and after) or any(stripped[first : first + before]) or any(stripped[last - after : last])
     context = Context(
         ends if grounded else 0.0,
         grounded,

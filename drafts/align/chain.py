@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
@@ -9,6 +10,8 @@ from drafts.align.candidates import Candidate
 from drafts.align.evidence import NO_ELISION, UNPLACED
 
 _NEVER = float("-inf")
+_FAR = 8.0
+"""Rivals this much worse do not count."""
 
 
 class _Front:
@@ -97,12 +100,16 @@ class Chain:
         return chosen
 
     def margin(self, number: int, found: Candidate | None, same: Callable[[Candidate, Candidate], bool]) -> float:
-        """By how much the chain with `found` beats the best one that puts another text in the segment's place."""
+        """The log-odds of the chain with `found` against all those that put another text in the segment's place."""
         if found is None:
             return 0.0
+        rivals = [self._without(number)]
         total = self._total(number, found)
-        rivals = sorted(
-            ((self._total(number, other), other) for other in self.choices[number]), key=lambda pair: -pair[0]
-        )
-        others = (score for score, other in rivals if other is not found and not same(found, other))
-        return total - max(next(others, _NEVER), self._without(number))
+        for other in self.choices[number]:
+            rival = self._total(number, other)
+            if rival > total - _FAR and not same(found, other):
+                rivals.append(rival)
+        highest = max(rivals)
+        if highest == _NEVER:
+            return _FAR
+        return total - highest - math.log(sum(math.exp(rival - highest) for rival in rivals))

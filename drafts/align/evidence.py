@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from drafts.align.candidates import Candidate, Context, Segment
 from drafts.align.indentation import definition_name
-from drafts.align.lines import Lines, matching_blocks
+from drafts.align.lines import Lines
 from drafts.align.structure import Syntax
 from drafts.align.words import Words, words_of
 
@@ -71,6 +71,7 @@ class Evidence:
     def __init__(self, original: Lines, snippet: Lines, syntax: Syntax | None, words: Words) -> None:
         self.original, self.snippet, self.syntax, self.words = original, snippet, syntax, words
         self._affinities: dict[int, list[float]] = {}
+        self._structures: dict[tuple[int, Candidate], float] = {}
 
     def base(self, segment: Segment, candidate: Candidate, context: Context) -> dict[str, float]:
         """Features that every candidate is judged by.
@@ -109,6 +110,14 @@ class Evidence:
         """For each boundary, the lines before it that are not blank."""
         return [0, *itertools.accumulate(1 if line else 0 for line in self.original.stripped)]
 
+    def judged(self, segment: Segment, candidate: Candidate) -> float:
+        """The score of the candidate's structure."""
+        key = (segment.start, candidate)
+        found = self._structures.get(key)
+        if found is None:
+            found = self._structures[key] = score(self.structure(segment, candidate))
+        return found
+
     def structure(self, segment: Segment, candidate: Candidate) -> dict[str, float]:
         """Features that candidates are judged by where those of `base` leave doubt.
 
@@ -130,7 +139,7 @@ class Evidence:
             found["repeated"] = float(self._repeated(range(first, last), low, high))
             if high > low:
                 words = self._new_words(first, last)
-                alike = self.words.resemblance(words, self.words.span(low, high))
+                alike = self.words.resemblance(words, words_of(self.original.stripped[low:high]))
                 found["body"] = self._body(low, high, first, last)
                 found["alike"] = alike - 0.5
                 found["lost"] = self._lost(low, high, first, last, alike)
@@ -221,13 +230,8 @@ class Evidence:
         return found
 
     def _body(self, low: int, high: int, first: int, last: int) -> float:
-        blocks = matching_blocks(self.original.stripped[low:high], self.snippet.stripped[first:last])
-        return sum(
-            self.original.weight(line)
-            for start, _, size in blocks
-            for line in self.original.stripped[low + start : low + start + size]
-            if line
-        )
+        shared = Counter(self.original.stripped[low:high]) & Counter(self.snippet.stripped[first:last])
+        return sum(self.original.weight(line) * count for line, count in shared.items() if line)
 
     def _lost(self, low: int, high: int, first: int, last: int, alike: float) -> float:
         """How many definitions go without the new lines naming them; a renamed one counts little."""

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drafts.align.candidates import Segment
+from drafts.align.evidence import Evidence
 from drafts.align.lines import Lines, indent_of
 from drafts.align.place import place
+from drafts.align.words import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,10 @@ def _by_most_lines(text: Lines, block: Sequence[str], low: int) -> Located | Non
     filled = [index for index, line in enumerate(lines.stripped) if line]
     if not filled or not len(window):
         return None
-    placement = place(window, lines, [Segment(0, len(block), True, True)])
+    placement = place([Segment(0, len(block), True, True)], Evidence(window, lines, None, Words(window)))
     matched = [index for index in filled if placement.matches[index] >= 0]
+    if placement.ends[0] is None:
+        return None
     start, end = placement.ends[0]
     share = len(matched) / len(filled)
     if share < 0.6 or end - start > 2 * len(block) + 4:

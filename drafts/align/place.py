@@ -7,15 +7,15 @@ text: that margin is what the confidence is read from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drafts.align.candidates import Candidate, Enumeration, Segment, fit, pairs, scored, share
 from drafts.align.chain import Chain
 from drafts.align.evidence import IMPLIED, NO_ELISION, Evidence, changed, score
-from drafts.align.lines import Lines, longest_increasing, matching_blocks
-from drafts.align.structure import Syntax
-from drafts.align.words import Words
+from drafts.align.indentation import definition_name
+from drafts.align.lines import longest_increasing, matching_blocks
+from drafts.align.similar import Similar
 
 _DOUBT = 5.0
 """Candidates this much worse than the best by context are left out when structure is weighed."""
@@ -35,46 +35,31 @@ NEW, STRAY = -1, -2
 class Placement:
     """matches[i]: the original line that snippet line i stands for, or -1.
 
-    ends: for each segment, the original's lines [low, high) it covers. margins: for each segment, by how much the
+    ends: for each segment, the original's lines [low, high) it covers, None without a place. margins: for each segment, by how much the
     placement beats the best one that puts another text there.
     """
 
     matches: list[int]
-    ends: list[tuple[int, int]]
+    ends: list[tuple[int, int] | None]
     margins: list[float]
 
 
 def place(
-    original: Lines,
-    snippet: Lines,
-    segments: Sequence[Segment],
-    similar: Mapping[int, Sequence[tuple[int, float]]] | None = None,
-    syntax: Syntax | None = None,
-    words: Words | None = None,
-    *,
-    must_change: bool = False,
+    segments: Sequence[Segment], evidence: Evidence, *, same_name: float = 1.0, must_change: bool = False
 ) -> Placement:
-    """The best placement.
+    """The best placement of a snippet's segments, given what is known of both texts.
 
-    similar: for some snippet lines, original lines they may replace, and how alike (about 1). must_change: the segments
-    are all there is to the edit, so that one of them changes something.
+    same_name: how much a line that defines a name resembles the original's definition of it; other lines, at most 1.
+    must_change: the segments are all there is to the edit, so that one of them changes something.
     """
-    evidence = Evidence(original, snippet, syntax, words or Words(original))
-    return _Placing(original, snippet, segments, similar or {}, evidence, must_change).solve()
+    similar = Similar(evidence.original, evidence.snippet, evidence.words, same_name)
+    return _Placing(segments, evidence, similar, must_change).solve()
 
 
 class _Placing:
-    def __init__(
-        self,
-        original: Lines,
-        snippet: Lines,
-        segments: Sequence[Segment],
-        similar: Mapping[int, Sequence[tuple[int, float]]],
-        evidence: Evidence,
-        must_change: bool,
-    ) -> None:
-        self.original, self.snippet, self.segments, self.must_change = original, snippet, segments, must_change
-        self.similar, self.evidence = similar, evidence
+    def __init__(self, segments: Sequence[Segment], evidence: Evidence, similar: Similar, must_change: bool) -> None:
+        self.original, self.snippet, self.segments = evidence.original, evidence.snippet, segments
+        self.evidence, self.similar, self.must_change = evidence, similar, must_change
 
     def solve(self) -> Placement:
         choices = self._choices(self._settled(), changing=False)
@@ -91,14 +76,10 @@ class _Placing:
             choices = self._choices({}, changing=True)
             chosen, margins = self._best(choices)
         matches = [NEW] * len(self.snippet)
-        ends: list[tuple[int, int]] = []
-        position = 0
         for segment, found in zip(self.segments, chosen, strict=True):
             if found is not None:
                 self._match(segment, found, matches)
-                position = found.high
-            ends.append((position, position) if found is None else (found.low, found.high))
-        return Placement(matches, ends, margins)
+        return Placement(matches, [None if found is None else (found.low, found.high) for found in chosen], margins)
 
     def _best(self, choices: list[list[Candidate]]) -> tuple[list[Candidate | None], list[float]]:
         chain = Chain(choices)
@@ -196,7 +177,7 @@ class _Placing:
             found.append((rank, base, candidate))
         found.sort(key=lambda item: (-item[0], item[2].low, item[2].high))
         return [
-            scored(candidate, base + score(self.evidence.structure(segment, candidate)))
+            scored(candidate, base + self.evidence.judged(segment, candidate))
             for rank, base, candidate in found[:_CONSIDERED]
             if rank >= found[0][0] - _DOUBT
         ]
@@ -234,9 +215,13 @@ class _Placing:
             for index in range(first, first + begins):
                 if matches[index] >= 0:
                     continue
-                near = (at for at, _ in self.similar.get(index, ()) if position <= at < low + start)
+                near = (at for at, _ in self._counterparts(index) if position <= at < low + start)
                 at = next(near, -1)
                 if at >= 0:
                     matches[index], position = at, at + 1
             matches[first + begins : first + begins + size] = range(low + start, low + start + size)
             position = low + start + size
+
+    def _counterparts(self, index: int) -> Sequence[tuple[int, float]]:
+        """The lines that a definition's changed head stands for; of other lines nobody asks."""
+        return self.similar.lines(index) if definition_name(self.snippet.stripped[index]) is not None else ()

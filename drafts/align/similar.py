@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from drafts.align.indentation import definition_name
 from drafts.align.lines import Lines
@@ -17,28 +17,36 @@ _RENAMED = 0.85
 """A definition with another name is more often a new one than a renamed one."""
 
 
-def similar_lines(
-    original: Lines, snippet: Lines, words: Words, wanted: Iterable[int], *, same_name: float = 1.0
-) -> dict[int, list[tuple[int, float]]]:
-    """For each wanted snippet line, up to 8 original lines that resemble it, ascending: (line, how much).
+class Similar:
+    """For a snippet line, up to 8 original lines that resemble it, ascending: (line, how much).
 
-    Resemblance is the shared part of both lines' words, each word counting by its rarity in the original: 0
-    to 1, and `same_name` for a definition of the same name.
+    Resemblance is the shared part of both lines' words, each word counting by its rarity in the original: 0 to 1, and
+    `same_name` for a definition of the same name. Found when first asked for.
     """
-    lines = list(wanted)
-    if not lines:
-        return {}
-    found: dict[int, list[tuple[int, float]]] = {}
-    for index in lines:
-        mine = words_of([snippet.stripped[index]])
+
+    def __init__(self, original: Lines, snippet: Lines, words: Words, same_name: float = 1.0) -> None:
+        self.original, self.snippet, self.words, self.same_name = original, snippet, words, same_name
+        self._found: dict[int, Sequence[tuple[int, float]]] = {}
+
+    def lines(self, index: int) -> Sequence[tuple[int, float]]:
+        """None for a line that stands in the original."""
+        found = self._found.get(index)
+        if found is None:
+            stripped = self.snippet.stripped[index]
+            found = self._search(stripped) if stripped and stripped not in self.original.positions else ()
+            self._found[index] = found
+        return found
+
+    def _search(self, line: str) -> Sequence[tuple[int, float]]:
+        words = self.words
+        mine = words_of([line])
         size = words.weigh(mine)
         nominees: Counter[int] = Counter()
         for word in mine:
             places = words.where.get(word, ())
             if len(places) <= _WIDE:
-                for place in places:
-                    nominees[place] += 1
-        name = definition_name(snippet.stripped[index])
+                nominees.update(places)
+        name = definition_name(line)
         ranked: list[tuple[float, int]] = []
         for place, _ in nominees.most_common(4 * _LIMIT):
             shared = sum(
@@ -46,11 +54,10 @@ def similar_lines(
                 for word, count in mine.items()
                 if word in words.rarity
             )
-            total = size + words.sizes[place]
+            total = size + words.weigh(words.lines[place])
             alike = 2.0 * shared / total if total else 0.0
-            if name is not None and definition_name(original.stripped[place]) == name:
-                alike = same_name
+            if name is not None and definition_name(self.original.stripped[place]) == name:
+                alike = self.same_name
             if alike >= (_THRESHOLD if name is None else _RENAMED):
                 ranked.append((-alike, place))
-        found[index] = sorted((place, -alike) for alike, place in sorted(ranked)[:_LIMIT])
-    return found
+        return sorted((place, -alike) for alike, place in sorted(ranked)[:_LIMIT])

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from drafts.align.build import Change, build_plan, keep_all
 from drafts.align.confidence import segment_confidences
+from drafts.align.evidence import Evidence
 from drafts.align.indentation import base_name, block_end, definition_name
 from drafts.align.lines import Lines, matching_blocks
 from drafts.align.place import NEW, STRAY, Placement, place
 from drafts.align.plan import Plan
 from drafts.align.segments import Draft, Removal, block_within, head_line, read_draft
-from drafts.align.similar import similar_lines
 from drafts.align.structure import Syntax
 from drafts.align.words import Words
 
-_SURE = 0.98
 # Without elisions a definition comes whole: where the original has that name is where it goes.
 _WHOLE_DEFINITION = 5.0
 
@@ -51,40 +50,21 @@ def plan_update(original_text: str, snippet_text: str, syntax: Syntax | None = N
 def _place(original: Lines, draft: Draft, syntax: Syntax | None) -> tuple[Placement, list[bool], list[float]]:
     """Place the segments; those that are new definitions get an empty range, to be settled by `_ends`.
 
-    Returns also which segments found a place and how sure each is. Resemblance of changed lines is consulted only where
-    equal lines leave doubt: it costs more than the placing.
+    Returns also which segments found a place and how sure each is.
     """
-    words = Words(original)
-    result = _place_by(original, draft, {}, syntax, words)
-    if min(result[2]) < _SURE:
-        wanted = [i for i, line in enumerate(draft.snippet.stripped) if line and line not in original.positions]
-        same_name = 1.0 if draft.elided else _WHOLE_DEFINITION
-        similar = similar_lines(original, draft.snippet, words, wanted, same_name=same_name)
-        if any(similar.values()):
-            result = _place_by(original, draft, similar, syntax, words)
-    return result
-
-
-def _place_by(
-    original: Lines,
-    draft: Draft,
-    similar: Mapping[int, Sequence[tuple[int, float]]],
-    syntax: Syntax | None,
-    words: Words,
-) -> tuple[Placement, list[bool], list[float]]:
     snippet = draft.snippet
     known = [segment for segment, is_known in zip(draft.segments, draft.known, strict=True) if is_known]
-    nowhere = Placement([NEW] * len(snippet), [], [])
-    must_change = draft.elided and all(draft.known) and not draft.removals
-    found = place(original, snippet, known, similar, syntax, words, must_change=must_change) if known else nowhere
+    found = Placement([NEW] * len(snippet), [], [])
+    if known:
+        evidence = Evidence(original, snippet, syntax, Words(original))
+        same_name = 1.0 if draft.elided else _WHOLE_DEFINITION
+        must_change = draft.elided and all(draft.known) and not draft.removals
+        found = place(known, evidence, same_name=same_name, must_change=must_change)
     each = iter(zip(found.ends, found.margins, strict=True))
-    both = [next(each) if is_known else ((0, 0), 0.0) for is_known in draft.known]
+    both = [next(each) if is_known else (None, 0.0) for is_known in draft.known]
     placement = Placement(found.matches, [ends for ends, _ in both], [margin for _, margin in both])
-    placed = [
-        any(placement.matches[i] >= 0 and snippet.stripped[i] for i in range(segment.start, segment.end))
-        for segment in draft.segments
-    ]
-    return placement, placed, segment_confidences(original, draft, placement, placed)
+    placed = [ends is not None for ends in placement.ends]
+    return placement, placed, segment_confidences(draft, placement, placed)
 
 
 def _new_file(original: Lines, draft: Draft, snippet_text: str) -> Plan:
@@ -154,7 +134,7 @@ def _ends(
     original: Lines, draft: Draft, placement: Placement, placed: Sequence[bool], confidences: list[float]
 ) -> list[tuple[int, int]]:
     """The original's range of each segment, once blocks and segments without a place are seen to."""
-    ends = list(placement.ends)
+    ends = [each or (0, 0) for each in placement.ends]
     count = len(ends)
     for number, segment in enumerate(draft.segments):
         low, high = ends[number]
@@ -220,7 +200,7 @@ def _kept_tail(original: Lines, draft: Draft, placement: Placement, number: int)
 def _block_limit(original: Lines, draft: Draft, placement: Placement, number: int) -> int:
     """How far a segment that rewrites a block reaches: to the end of that block, where nothing says that it stays."""
     segment, snippet = draft.segments[number], draft.snippet
-    high = placement.ends[number][1]
+    _, high = placement.ends[number] or (0, 0)
     last = max(
         (i for i in range(segment.start, segment.end) if placement.matches[i] >= 0 and snippet.stripped[i]),
         default=None,

@@ -45,21 +45,9 @@ class Words:
         total = 1.5 * (len(self.lines) + 1)
         return {word: math.log(total / len(found)) for word, found in self.where.items()}
 
-    @cached_property
-    def sizes(self) -> list[float]:
-        """The rarities of each line's words together."""
-        return [self.weigh(counter) for counter in self.lines]
-
     def weigh(self, counter: Counter[str]) -> float:
         rarity, unknown = self.rarity, self.unknown
         return sum(rarity.get(word, unknown) * count for word, count in counter.items())
-
-    def span(self, low: int, high: int) -> Counter[str]:
-        """The words of lines [low, high)."""
-        found: Counter[str] = Counter()
-        for counter in self.lines[low:high]:
-            found.update(counter)
-        return found
 
     def resemblance(self, one: Counter[str], other: Counter[str]) -> float:
         """The shared part of both, each word counting by its rarity: 0 to 1."""

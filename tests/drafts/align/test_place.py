@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from drafts.align import UpdateSnippet, plan_edit
 from drafts.align.candidates import Segment
+from drafts.align.evidence import Evidence
 from drafts.align.lines import Lines, longest_increasing, matching_blocks
 from drafts.align.locate import locate
 from drafts.align.place import place
+from drafts.align.words import Words
 
 WORDS = st.lists(st.sampled_from("aabbcdefgh"), max_size=40)
 
@@ -48,7 +50,8 @@ def test_longest_increasing() -> None:
 def test_placement_says_which_lines_match_and_what_each_segment_covers() -> None:
     original = Lines.of("a\nb\nc\nd\ne\nf\n")
     snippet = Lines.of("b\nX\nd\nf\n")
-    placement = place(original, snippet, [Segment(0, 3, True, True), Segment(3, 4, True, False)])
+    segments = [Segment(0, 3, True, True), Segment(3, 4, True, False)]
+    placement = place(segments, Evidence(original, snippet, None, Words(original)))
     assert placement.matches == [1, -1, 3, 5]
     assert placement.ends == [(1, 4), (5, 6)]
 
