@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,12 +13,16 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from evals.corpus.datasheet import datasheet, render
+from evals.corpus.datasheet import datasheet, markdown, render
 from evals.corpus.filters import Limits
 from evals.corpus.from_git import Advance, GitMiner, GitOptions
+from evals.corpus.from_packages import PackageMiner, PackageOptions
 from evals.corpus.git_plumbing import GitError, Repository
 from evals.corpus.journal import cache_folder
+from evals.corpus.lock import LockError, read_lock
 from evals.corpus.records import CorpusError, EditRecord, load_records, write_records
+from evals.corpus.registries import Registries
+from evals.corpus.whole_file import write_whole
 from service import languages as known_languages
 
 app = typer.Typer(no_args_is_help=True, help="Build corpora of real edits, and see what one holds.")
@@ -62,6 +67,69 @@ def from_git(
         console.print(f"redraft: {error}", markup=False)
         raise typer.Exit(2) from None
     _finish(out, miner.records, miner.left_out, interrupted=interrupted)
+
+
+@app.command("packages")
+def from_packages(
+    lockfile: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOCKFILE", help="Pairs of releases, pinned; redraft's own: evals/corpus/packages.toml."
+        ),
+    ],
+    out: Out,
+    languages: Languages = "",
+    max_edits: Annotated[int | None, typer.Option(min=1, help="Stop at so many.", show_default="all")] = None,
+    per_language: Annotated[int, typer.Option(min=1, help="Edits of one language from one package.")] = 12,
+    seed: Seed = 0,
+    max_lines: MaxLines = 1000,
+    max_changed: MaxChanged = 0.5,
+    markdown_path: Annotated[
+        Path | None, typer.Option("--datasheet", metavar="FILE", help="Write the datasheet as Markdown, too.")
+    ] = None,
+) -> None:
+    """Build a corpus from pairs of released packages, fetched by pip and npm and checked against their pins.
+
+    Archives are kept: stopped, the same command goes on. Exit status: 0; 1 when a package could not be had, with what
+    the others gave in FILE; 2 for bad arguments; 130 when interrupted.
+    """
+    console = Console(stderr=True, highlight=False)
+    try:
+        limits = Limits(_languages(languages), max_lines=max_lines, max_changed=max_changed)
+        pairs = read_lock(lockfile)
+        options = PackageOptions(limits, max_edits, seed, per_language)
+        with _progress(console) as advance:
+            miner = PackageMiner(pairs, Registries(cache_folder() / "archives"), options, advance)
+            interrupted = _survive(miner.run)
+        if markdown_path is not None and miner.records and not interrupted:
+            preface = _preface(lockfile, options, len(pairs))
+            page = markdown(datasheet(miner.records), "A corpus of real edits from released packages", preface)
+            write_whole(markdown_path, page.encode())
+    except (LockError, ValueError, OSError) as error:
+        console.print(f"redraft: {error}", markup=False)
+        raise typer.Exit(2) from None
+    for reason in miner.failed.values():
+        console.print(f"redraft: {reason}", markup=False)
+    _finish(out, miner.records, miner.left_out, interrupted=interrupted)
+    if markdown_path is not None:
+        Console(highlight=False).print(f"The datasheet is in {markdown_path}.", markup=False, soft_wrap=True)
+    raise typer.Exit(1 if miner.failed else 0)
+
+
+def _preface(lockfile: Path, options: PackageOptions, pairs: int) -> list[str]:
+    digest = hashlib.sha256(lockfile.read_bytes()).hexdigest()
+    limits = options.limits
+    return [
+        f"Made by `redraft eval corpus packages {lockfile.name} --datasheet FILE` from {pairs} pairs of releases, each "
+        "archive pinned by version and SHA-256. An edit is a text file that is in both releases and not the same: what "
+        "was changed between two releases, often by several commits, and without a word on why (`instruction` is "
+        "empty). Only the lock file is shipped; whoever wants the corpus builds it, and gets the same one.",
+        f"Left out: built, generated and vendored files, files of fewer than {limits.min_lines} or more than "
+        f"{limits.max_lines} lines or over {limits.max_bytes} bytes, and edits that remove and add more than "
+        f"{limits.max_changed:.0%} of the lines. At most {options.per_language} edits of a language from a package, "
+        f"drawn by seed {options.seed}. None of the packages is among those that the embedded model was trained on.",
+        f"SHA-256 of the lock file: `{digest}`.",
+    ]
 
 
 @app.command()

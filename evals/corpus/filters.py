@@ -21,7 +21,11 @@ _MACHINE_MADE_NAMES: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _MACHINE_MADE_TEXT: Final = re.compile(
-    r"@generated\b|\bdo not (edit|modify)\b|\b(auto[- ]?generated|generated (by|from|with|automatically))\b", re.I
+    r"""@generated\b
+    | \bdo\ not\ (edit|modify)\b
+    | \b(auto[- ]?generated|generated\ (by|from|with|automatically))\b
+    | Object\.defineProperty\(exports,\ .__esModule""",
+    re.VERBOSE | re.IGNORECASE,
 )
 _LOOKED_AT_LINES: Final = 12
 
