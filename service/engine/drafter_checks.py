@@ -46,6 +46,7 @@ def check_drafter(model: ModelConfig, drafting: DraftingConfig) -> None:
         if isinstance(drafter, DraftModelConfig) and drafter.length > 0:
             _check_tokenizers(model, drafter)
             _check_output_sizes(model, drafter, config)
+            _check_hidden_sizes(drafter, config)
 
 
 def _check_package(module: str, *, kind: str, package: str) -> None:
@@ -110,6 +111,16 @@ def _check_output_sizes(model: ModelConfig, drafter: DraftModelConfig, config: d
         raise DrafterError(
             f"{_SETTING}.path {drafter.path} has an output layer of {draft} tokens and {model.path} one of {target}: "
             "vLLM needs them equal; choose another draft model, or kind copy, which needs none"
+        )
+
+
+def _check_hidden_sizes(drafter: DraftModelConfig, config: dict[str, Any]) -> None:
+    """From the second draft token on, vLLM copies such a model's output into a buffer of another size, and dies."""
+    hidden = config.get("hidden_size")
+    if drafter.length > 1 and config.get("word_embed_proj_dim", hidden) != hidden:
+        raise DrafterError(
+            f"{_SETTING}.path {drafter.path} projects its output (word_embed_proj_dim is not hidden_size), with which "
+            f"vLLM drafts one token at a time only: set {_SETTING}.length to 1, or choose another draft model"
         )
 
 

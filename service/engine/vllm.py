@@ -77,6 +77,11 @@ class VllmEngine:
         """The token with which the model ends a text, once started; None when its tokenizer names none."""
         return self._end_token
 
+    @property
+    def llm(self) -> AsyncLLM:
+        """vLLM's own engine, for what the service has no use for. Raises EngineUnavailable before `start`."""
+        return self._running()
+
     async def start(self) -> None:
         """Raises DrafterError (a ConfigError) for a drafter that cannot be used, else EngineUnavailable, saying which
         settings to look at. Not bounded in time: the caller is, who can end the process; a thread in the middle of

@@ -25,11 +25,17 @@ from service.drafter_config import (
 from service.engine.drafter_checks import DrafterError, MissingModel, MissingPackage, TokenizersDiffer, check_drafter
 from service.engine.vllm import VllmEngine
 
-Change = Callable[[dict[str, Any]], None]
+Change = Callable[[dict[str, Any]], object]
 
 
 def check(drafter: DrafterConfig, *, enabled: bool = True) -> None:
     check_drafter(ModelConfig(), DraftingConfig(enabled=enabled, drafter=drafter))
+
+
+def edit(path: Path, change: Change) -> None:
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
 
 
 @pytest.fixture
@@ -37,14 +43,9 @@ def small(tmp_path: Path) -> Path:
     """A draft model's folder: the embedded model's own files, its weights replaced by a name."""
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(EMBEDDED_MODEL_PATH / name, tmp_path)
+    edit(tmp_path / "config.json", lambda config: config.update(word_embed_proj_dim=config["hidden_size"]))
     (tmp_path / "model.safetensors").touch()
     return tmp_path
-
-
-def edit(path: Path, change: Change) -> None:
-    document = json.loads(path.read_text())
-    change(document)
-    path.write_text(json.dumps(document))
 
 
 @pytest.mark.parametrize("drafter", [CopyDrafterConfig(), NgramDrafterConfig(), MtpDrafterConfig(), NoDrafterConfig()])
@@ -90,6 +91,12 @@ def test_another_size_of_the_output_layer_is_refused(small: Path) -> None:
     edit(small / "config.json", lambda config: config.update(vocab_size=4224))
     with pytest.raises(DrafterError, match=r"4224 tokens .* one of 4096"):
         check(DraftModelConfig(path=small))
+
+
+def test_a_projected_output_is_refused_where_vllm_would_die_of_it() -> None:
+    with pytest.raises(DrafterError, match=r"word_embed_proj_dim is not hidden_size.*length to 1"):
+        check(DraftModelConfig(path=EMBEDDED_MODEL_PATH))
+    check(DraftModelConfig(path=EMBEDDED_MODEL_PATH, length=1))
 
 
 @pytest.mark.parametrize("kind", ["draft_model", "eagle"])
