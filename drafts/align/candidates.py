@@ -13,13 +13,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
 from drafts.align.lines import Lines
 from drafts.align.similar import Similar
-
-IndexArray = npt.NDArray[np.intp]
 
 _BEST = 32
 """Ends that are paired with their neighbours and the best others."""
@@ -161,7 +156,7 @@ class Enumeration:
             return
         low, high = self.window
         text, contents = self.snippet.contents[index], self.original.contents
-        for at in where[np.searchsorted(where, low) : np.searchsorted(where, high)].tolist():
+        for at in where[bisect_left(where, low) : bisect_left(where, high)]:
             if contents[at] != text:
                 continue
             run = self._run_at(at, index, step)
@@ -190,13 +185,13 @@ class Enumeration:
         places = [at for at, _ in self.similar.lines(index)]
         loose = self.original.positions.get(snippet.stripped[index])
         if loose is not None and len(loose) <= 4 * _RARE:
-            places.extend(loose.tolist())
+            places.extend(loose)
         yield from (at + outside for at in places if low <= at < high)
         inner = range(segment.start, segment.end) if step > 0 else range(segment.end - 1, segment.start - 1, -1)
         anchors = 0
         for other in inner:
             where = self.original.positions.get(snippet.stripped[other]) if snippet.stripped[other] else None
-            candidates: list[int] = [] if where is None else where.tolist()
+            candidates: list[int] = where or []
             if where is None:
                 candidates = [at for at, _ in self.similar.lines(other)]
             if not candidates or len(candidates) > _RARE:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -24,8 +23,6 @@ from drafts.align.lines import Lines
 from drafts.align.structure import Syntax
 from drafts.align.words import Words, words_of
 
-_OPENS = re.compile(r"[([{]")
-_CLOSES = re.compile(r"[)\]}]")
 _NEIGHBOURHOOD = 16, 8
 """Lines before and after a place that new code is compared with."""
 
@@ -131,7 +128,7 @@ class Evidence:
         found = {"spacing": float(self._spacing(segment, candidate))}
         if high > low:
             found["cut"] = float(min(self._least_cuts(low, high) if first == last else self.cuts(low, high), 4))
-        if self._net(self.snippet_depth, first, last) != self._net(self.original_depth, low, high):
+        if _brackets(self.snippet.contents[first:last]) != _brackets(self.original.contents[low:high]):
             found["unbalanced"] = 1.0
         near = self.affinity(segment)
         found["affinity"] = max(near[low], near[high])
@@ -173,24 +170,11 @@ class Evidence:
         if self.syntax is None:
             return None
         steps = np.zeros(len(self.original) + 2, dtype=np.intp)
-        for start, end in self.syntax.node_lines:
-            if end - start > 1:
-                steps[start + 1] += 1
-                steps[end] -= 1
+        for start, end in self.syntax.blocks:
+            steps[start + 1] += 1
+            steps[end] -= 1
         depths: npt.NDArray[np.intp] = np.cumsum(steps)[: len(self.original) + 1]
         return depths
-
-    @cached_property
-    def original_depth(self) -> list[int]:
-        return _bracket_depths(self.original)
-
-    @cached_property
-    def snippet_depth(self) -> list[int]:
-        return _bracket_depths(self.snippet)
-
-    @staticmethod
-    def _net(depths: Sequence[int], start: int, end: int) -> int:
-        return depths[end] - depths[start]
 
     def _new_words(self, first: int, last: int) -> Counter[str]:
         return words_of(self.snippet.stripped[first:last])
@@ -257,7 +241,7 @@ class Evidence:
         for line in {self.snippet.stripped[index] for index in new}:
             where = self.original.positions.get(line)
             if where is not None and len(where) == 1 and self.original.weight(line) > 0.6:
-                at = int(where[0])
+                at = where[0]
                 if not low <= at < high:
                     count += 1.0 if low - before <= at < high + after else 0.5
         return min(count, 3.0)
@@ -303,9 +287,10 @@ def _blanks(lines: Sequence[str], at: int, step: int) -> int:
     return count
 
 
-def _bracket_depths(lines: Lines) -> list[int]:
-    """For each boundary, the brackets opened before it less those closed; those in strings count too."""
-    return [0, *itertools.accumulate(len(_OPENS.findall(line)) - len(_CLOSES.findall(line)) for line in lines.stripped)]
+def _brackets(lines: Sequence[str]) -> int:
+    """The brackets that are opened less those that are closed; those in strings count too."""
+    text = "\n".join(lines)
+    return sum(text.count(sign) for sign in "([{") - sum(text.count(sign) for sign in ")]}")
 
 
 def _mentions(text: str, name: str) -> bool:

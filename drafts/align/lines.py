@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
-import numpy.typing as npt
 
 TAB_WIDTH = 4
 
@@ -26,7 +24,8 @@ def indent_of(line: str) -> str:
 
 def indent_width(line: str) -> int:
     """Columns of leading blanks, a tab counting as TAB_WIDTH."""
-    return len(indent_of(line).expandtabs(TAB_WIDTH))
+    blanks = len(line) - len(line.lstrip(" \t"))
+    return len(line[:blanks].expandtabs(TAB_WIDTH)) if "\t" in line[:blanks] else blanks
 
 
 @dataclass(frozen=True)
@@ -58,23 +57,26 @@ class Lines:
     @cached_property
     def indents(self) -> tuple[int | None, ...]:
         """Indentation width of each line, None for a blank one."""
-        return tuple(indent_width(line) if line.strip() else None for line in self.contents)
+        return tuple(
+            indent_width(line) if stripped else None
+            for line, stripped in zip(self.contents, self.stripped, strict=True)
+        )
 
     @cached_property
     def offsets(self) -> list[int]:
         """Byte offset of the start of each line, and of the end of the text."""
-        sizes = [(len(line) if line.isascii() else byte_length(line)) + 1 for line in self.contents]
+        sizes = [byte_length(line) + 1 for line in self.contents]
         if sizes and not self.final_newline:
             sizes[-1] -= 1
         return [0, *itertools.accumulate(sizes)]
 
     @cached_property
-    def positions(self) -> dict[str, npt.NDArray[np.intp]]:
+    def positions(self) -> dict[str, list[int]]:
         """Where each stripped line occurs, in ascending order."""
         found: dict[str, list[int]] = {}
         for index, line in enumerate(self.stripped):
             found.setdefault(line, []).append(index)
-        return {line: np.array(indices, dtype=np.intp) for line, indices in found.items()}
+        return found
 
     def weight(self, stripped: str) -> float:
         """How much it says that a stripped line matches: about 1 for a unique line, little for a common brace."""
@@ -157,8 +159,6 @@ def _unique_anchors(
 
 def longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest run of pairs, given in the order of their second part, whose first parts ascend."""
-    import bisect
-
     tails: list[int] = []
     tail_pairs: list[int] = []
     previous: list[int] = []

@@ -33,10 +33,11 @@ NEW, STRAY = -1, -2
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """matches[i]: the original line that snippet line i stands for, or -1.
+    """Where each line and each segment of a snippet went.
 
-    ends: for each segment, the original's lines [low, high) it covers, None without a place. margins: for each segment, by how much the
-    placement beats the best one that puts another text there.
+    matches[i]: the original line that snippet line i stands for, NEW, or STRAY for a blank line that only sets off an
+    elision. ends: for each segment, the original's lines [low, high) it covers; None without a place. margins: for each
+    segment, the log-odds of the placement against all that put another text there.
     """
 
     matches: list[int]
@@ -146,7 +147,7 @@ class _Placing:
                 return None
             if len(where) > 1:
                 continue
-            at = int(where[0]) - (index - edge)
+            at = where[0] - (index - edge)
             inner = range(edge, index + step, step)
             if all(self._equal(at + (other - edge), other) for other in inner):
                 return at if step > 0 else at + 1

@@ -163,7 +163,7 @@ def _fit_indentation(original: Lines, lines: Sequence[str]) -> list[str]:
         if line in exact:
             return list(lines)
         if len(where) == 1:
-            candidates.append((line, int(where[0])))
+            candidates.append((line, where[0]))
     if len(candidates) < 2:
         return list(lines)
     shift = shift_of(original, [line for line, _ in candidates], [at for _, at in candidates])

@@ -40,7 +40,6 @@ class Similar:
     def _search(self, line: str) -> Sequence[tuple[int, float]]:
         words = self.words
         mine = words_of([line])
-        size = words.weigh(mine)
         nominees: Counter[int] = Counter()
         for word in mine:
             places = words.where.get(word, ())
@@ -49,13 +48,7 @@ class Similar:
         name = definition_name(line)
         ranked: list[tuple[float, int]] = []
         for place, _ in nominees.most_common(4 * _LIMIT):
-            shared = sum(
-                words.rarity[word] * min(count, words.lines[place][word])
-                for word, count in mine.items()
-                if word in words.rarity
-            )
-            total = size + words.weigh(words.lines[place])
-            alike = 2.0 * shared / total if total else 0.0
+            alike = words.resemblance(mine, words_of([self.original.stripped[place]]))
             if name is not None and definition_name(self.original.stripped[place]) == name:
                 alike = self.same_name
             if alike >= (_THRESHOLD if name is None else _RENAMED):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from tree_sitter import Node, Tree
@@ -62,26 +62,40 @@ class Syntax:
     @cached_property
     def node_lines(self) -> tuple[tuple[int, int], ...]:
         """The lines of the nodes that stand on lines of their own, ordered by start and then longest first."""
-        data, starts = self.data, self.starts
-        comments: dict[int, int] = {}
-        nodes: list[tuple[int, int, int]] = []
+        return self._lines_of(node for node, _ in self._nodes if not node.is_error)
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[int, int], ...]:
+        """Those of them that are longer than one line."""
+        nodes = (node for node, _ in self._nodes if node.end_point[0] > node.start_point[0] and not node.is_error)
+        return tuple(lines for lines in self._lines_of(nodes) if lines[1] - lines[0] > 1)
+
+    @cached_property
+    def _comments(self) -> dict[int, int]:
+        """Where the first comment of a line begins."""
+        found: dict[int, int] = {}
         for node, _ in self._nodes:
-            if node.is_error:
-                continue
-            start, row = node.start_byte, node.start_point[0]
             if "comment" in node.type:
-                comments.setdefault(row, start)
-            nodes.append((start, node.end_byte, row))
+                row, start = node.start_point[0], node.start_byte
+                found[row] = min(start, found.get(row, start))
+        return found
+
+    def _lines_of(self, nodes: Iterable[Node]) -> tuple[tuple[int, int], ...]:
+        data, starts = self.data, self.starts
         found: set[tuple[int, int]] = set()
-        for start, end, row in nodes:
+        for node in nodes:
+            start, end, row = node.start_byte, node.end_byte, node.start_point[0]
             while end > start and data[end - 1] in _SPACE:
                 end -= 1
             if end == start or not _BLANK.fullmatch(data, starts[row], start):
                 continue
             last = bisect_right(starts, end - 1) - 1
-            comment = comments.get(last, -1)
-            if _SEPARATORS.fullmatch(data, end, comment if comment >= end else _without_lf(data, starts[last + 1])):
-                found.add((row, last + 1))
+            line_end = _without_lf(data, starts[last + 1])
+            if not _SEPARATORS.fullmatch(data, end, line_end):
+                comment = self._comments.get(last, -1)
+                if comment < end or not _SEPARATORS.fullmatch(data, end, comment):
+                    continue
+            found.add((row, last + 1))
         return tuple(sorted(found, key=lambda lines: (lines[0], -lines[1])))
 
 

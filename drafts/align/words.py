@@ -27,22 +27,21 @@ class Words:
         """The rarity of a word that the text does not have."""
 
     @cached_property
-    def lines(self) -> list[Counter[str]]:
-        """The words of each line."""
-        return [Counter(_WORD.findall(line)) for line in self._text.stripped]
-
-    @cached_property
     def where(self) -> dict[str, list[int]]:
         """The lines that have a word, ascending."""
         found: dict[str, list[int]] = {}
-        for index, counter in enumerate(self.lines):
-            for word in counter:
-                found.setdefault(word, []).append(index)
+        find = _WORD.findall
+        for index, line in enumerate(self._text.stripped):
+            for word in set(find(line)):
+                if word in found:
+                    found[word].append(index)
+                else:
+                    found[word] = [index]
         return found
 
     @cached_property
     def rarity(self) -> dict[str, float]:
-        total = 1.5 * (len(self.lines) + 1)
+        total = 1.5 * (len(self._text) + 1)
         return {word: math.log(total / len(found)) for word, found in self.where.items()}
 
     def weigh(self, counter: Counter[str]) -> float:
