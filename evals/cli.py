@@ -14,6 +14,7 @@ from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, 
 from evals.identity.command import identity
 from evals.json_file import write_json
 from evals.latency import measure
+from evals.quality.command import quality
 from evals.replay.command import replay
 from evals.report import LatencyReport, show
 from service.config import EMBEDDED_MODEL_PATH
@@ -30,6 +31,7 @@ def evaluate() -> None:
 
 app.add_typer(corpus, name="corpus")
 app.command()(identity)
+app.command()(quality)
 app.command()(replay)
 
 

@@ -1,0 +1,217 @@
+"""The quality report: one object that feeds the console and the JSON file. Pure but for rich's drawing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evals.identity.report import OtherRunError
+from evals.proportion import Proportion
+from evals.quality.samples import QualitySample
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Over some edits. parses: of those of which it can be told. Shares count refused edits as wrong."""
+
+    edits: int
+    byte_exact: Proportion
+    exact_but_blank_lines: Proportion
+    parses: Proportion
+    hunks: Proportion
+    untouched_lines_changed: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "edits": self.edits,
+            "byte_exact": self.byte_exact.rate,
+            "byte_exact_count": self.byte_exact.count,
+            "byte_exact_interval": [self.byte_exact.low, self.byte_exact.high],
+            "exact_but_blank_lines": self.exact_but_blank_lines.rate,
+            "parses": self.parses.rate,
+            "parses_of": self.parses.total,
+            "hunks": {
+                "applied": self.hunks.count,
+                "missed": self.hunks.total - self.hunks.count,
+                "applied_rate": self.hunks.rate,
+            },
+            "untouched_lines_changed": self.untouched_lines_changed,
+        }
+
+
+def figures(samples: Sequence[QualitySample]) -> Figures:
+    scores = [sample.score for sample in samples]
+    return Figures(
+        edits=len(scores),
+        byte_exact=_share(score.byte_exact for score in scores),
+        exact_but_blank_lines=_share(score.exact_but_blank_lines for score in scores),
+        parses=_share(score.parses for score in scores if score.parses is not None),
+        hunks=Proportion(sum(score.hunks_applied for score in scores), sum(score.hunks for score in scores)),
+        untouched_lines_changed=sum(score.untouched_lines_changed for score in scores),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One form. no_op: edits that change nothing, and gave the same bytes. refused: reason -> edits."""
+
+    form: str
+    all: Figures
+    by_language: dict[str, Figures]
+    no_op: Proportion
+    refused: dict[str, int]
+    not_expressible: int
+    output_tokens: int
+    target_passes: int
+
+
+@dataclass(slots=True)
+class QualityReport:
+    """What has been applied so far. The fields are as in the identity report."""
+
+    setup: dict[str, Any]
+    corpus: dict[str, Any]
+    environment: dict[str, Any]
+    drafter: str
+    samples: list[QualitySample] = field(default_factory=list)
+    not_expressible: dict[str, int] = field(default_factory=dict)
+    complete: bool = False
+
+    @property
+    def rows(self) -> list[Row]:
+        return [self._row(form) for form in sorted({sample.form for sample in self.samples})]
+
+    def _row(self, form: str) -> Row:
+        edits = [sample for sample in self.samples if sample.form == form and not sample.no_op]
+        no_ops = [sample for sample in self.samples if sample.form == form and sample.no_op]
+        languages = sorted({sample.language for sample in edits})
+        return Row(
+            form=form,
+            all=figures(edits),
+            by_language={name: figures([sample for sample in edits if sample.language == name]) for name in languages},
+            no_op=_share(sample.score.byte_exact for sample in no_ops),
+            refused=dict(Counter(sample.status for sample in edits if sample.status != "OK")),
+            not_expressible=self.not_expressible.get(form, 0),
+            output_tokens=sum(sample.output_tokens for sample in edits),
+            target_passes=sum(sample.target_passes for sample in edits),
+        )
+
+    def done(self, digests: dict[str, str]) -> set[tuple[str, str, bool]]:
+        """What need not be applied again: id, form, no-op. digests: id -> digest of the corpus at hand."""
+        return {(s.id, s.form, s.no_op) for s in self.samples if digests.get(s.id) == s.digest}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "kind": "quality",
+            "complete": self.complete,
+            "rows": [self._row_json(row) for row in self.rows],
+            "setup": self.setup,
+            "corpus": self.corpus,
+            "environment": self.environment,
+            "drafter": self.drafter,
+            "not_expressible": self.not_expressible,
+            "samples": [sample.to_json() for sample in self.samples],
+        }
+
+    def _row_json(self, row: Row) -> dict[str, Any]:
+        return {
+            "form": row.form,
+            "drafter": self.drafter,
+            "configuration": self.setup["configuration"],
+            **row.all.to_json(),
+            "no_op": {"edits": row.no_op.total, "same_bytes_rate": row.no_op.rate},
+            "refused": row.refused,
+            "not_expressible": row.not_expressible,
+            "output_tokens": row.output_tokens,
+            "target_passes": row.target_passes,
+            "by_language": {name: found.to_json() for name, found in row.by_language.items()},
+        }
+
+    @classmethod
+    def from_json(cls, record: Any) -> QualityReport:
+        """Rows are computed again from the samples. Raises OtherRunError for anything else than to_json gives."""
+        if not isinstance(record, dict) or record.get("schema") != SCHEMA or record.get("kind") != "quality":
+            raise OtherRunError(f"it is no quality report of schema {SCHEMA}")
+        try:
+            return cls(
+                setup=record["setup"],
+                corpus=record["corpus"],
+                environment=record["environment"],
+                drafter=record["drafter"],
+                samples=[QualitySample.from_json(sample) for sample in record["samples"]],
+                not_expressible=record["not_expressible"],
+                complete=record["complete"],
+            )
+        except (KeyError, TypeError) as error:
+            raise OtherRunError(f"it is no whole quality report: {error}") from error
+
+
+def _share(verdicts: Iterable[bool]) -> Proportion:
+    values = list(verdicts)
+    return Proportion(sum(values), len(values))
+
+
+def render(report: QualityReport) -> RenderableType:
+    """At most 80 columns wide."""
+    table = Table(
+        title="Results against the author's own",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    table.add_column("\nform, language", no_wrap=True)
+    headings = (
+        "\nedits",
+        "\nbyte-exact",
+        "but blank\nlines",
+        "\nparses",
+        "\nhunks",
+        "other lines\nchanged",
+        "no-op\nkept",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in report.rows:
+        table.add_row(*_cells(row.form, row.all), _percent(row.no_op), style="bold")
+        for name, found in row.by_language.items():
+            table.add_row(*_cells(f"  {name}", found), "")
+    return Group(table, *(Text(line) for line in _notes(report)))
+
+
+def _cells(name: str, found: Figures) -> tuple[str, ...]:
+    return (
+        name,
+        str(found.edits),
+        _percent(found.byte_exact),
+        _percent(found.exact_but_blank_lines),
+        _percent(found.parses),
+        _percent(found.hunks),
+        str(found.untouched_lines_changed),
+    )
+
+
+def _percent(share: Proportion) -> str:
+    return share.percent().split(" ")[0]
+
+
+def _notes(report: QualityReport) -> list[str]:
+    lines = ["", "Refused and cut-off answers count as wrong. Nothing is stripped before comparing."]
+    for row in report.rows:
+        lines.append(f"{row.form}: byte-exact, 95% interval: {row.all.byte_exact.percent()}.")
+        if row.refused:
+            counts = ", ".join(f"{reason} {count}" for reason, count in sorted(row.refused.items()))
+            lines.append(f"{row.form}: refused: {counts}.")
+        if row.not_expressible:
+            lines.append(f"{row.form}: {row.not_expressible} edits cannot be said in this form.")
+    return lines
