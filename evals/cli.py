@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from evals.alignment_command import align
 from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, parse
 from evals.corpus.commands import app as corpus
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, load_examples
@@ -30,6 +31,7 @@ def evaluate() -> None:
 
 
 app.add_typer(corpus, name="corpus")
+app.command()(align)
 app.command()(identity)
 app.command()(quality)
 app.command()(replay)
