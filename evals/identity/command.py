@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,6 +62,7 @@ def identity(
         records = load_records(corpus)
         selection = Selection(tuple(filter(None, languages.split(","))), max_lines, max_edits, seed)
         chosen = select(records, selection)
+        json_path.parent.mkdir(parents=True, exist_ok=True)
         report = _begin(json_path, settings, seed)
         report.corpus = corpus_note(corpus, len(records)) | {"selection": selection.to_json(), "chosen": len(chosen)}
         todo = _todo(report, chosen, chosen_forms, plan, seed)
@@ -76,6 +78,8 @@ def identity(
     except RedraftError as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(3) from None
+    finally:
+        gc.collect()  # vLLM's client complains when the interpreter's exit collects it
     write_json(json_path, report.to_json())
     console.print(render(report))
     console.print(f"\nThe report is in {json_path}.", markup=False, highlight=False, soft_wrap=True)
@@ -103,10 +107,10 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _check(settings: Settings, plan: Plan) -> None:
     method = settings.drafting.method
-    if not settings.drafting.enabled or method in ("none", "ngram"):
+    if not settings.drafting.enabled or method != "copy":
         raise ValueError(
-            f"drafting.method is {method!r}{'' if settings.drafting.enabled else ' and drafting is off'}: identity is "
-            "measured on one engine, so it needs a drafter that each request can switch off, such as copy"
+            f"the drafter is {method if settings.drafting.enabled else 'off'}: both sides are decoded on one engine, "
+            "so identity needs the drafter that each request can switch off, which is copy"
         )
     most = max(*plan.concurrency, *plan.control.values())
     if most > settings.engine.max_num_seqs:

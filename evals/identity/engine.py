@@ -95,7 +95,7 @@ class RecordingEngine(VllmEngine):
             logprobs=2,
             extra_args=self._payload(request, key),
         )
-        async for result in self._running().generate(tokens_input(list(request.prompt)), params, request_id=key):
+        async for result in self.llm.generate(tokens_input(list(request.prompt)), params, request_id=key):
             if result.finished:
                 completion = result.outputs[0]
                 if self._method == "copy":
