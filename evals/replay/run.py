@@ -13,7 +13,7 @@ from evals.replay.case import ReplayCase, make_case
 from evals.replay.causes import Cause, CauseFinder
 from evals.replay.costs import COSTS
 from evals.replay.drafters import Entrant
-from evals.replay.forms import form_edit
+from evals.replay.forms import form_edit, lf
 from evals.replay.recorder import Recorder
 from service.prompts.tokenization import TextTokenizer
 
@@ -84,6 +84,10 @@ class Replayed:
     complete: bool = False
 
 
+def recorded_output(record: EditRecord) -> str:
+    return lf(record.after)
+
+
 def run_replay(
     records: Sequence[EditRecord],
     forms: Sequence[str],
@@ -91,12 +95,14 @@ def run_replay(
     tokenizer: TextTokenizer,
     *,
     seed: int,
+    output: Callable[[EditRecord], str] = recorded_output,
     advance: Callable[[str], None] = lambda form: None,
     costs: Sequence[float] = COSTS,
 ) -> Replayed:
-    """advance is called after each edit of each form. Ctrl-C ends it early, with what was complete by then.
+    """output gives the text that the target emits for an edit. advance is called after each edit of each form.
 
-    Raises ReplayError, and PeerUnavailableError before anything is replayed if it can.
+    Ctrl-C ends it early, with what was complete by then. Raises ReplayError, and PeerUnavailableError at the first
+    edit that would need a package that is not there.
     """
     result = Replayed()
     try:
@@ -105,7 +111,7 @@ def run_replay(
             runs = [Run(entrant, form, g) for entrant in entrants for g in (costs if entrant.by_cost else (None,))]
             result.runs += runs
             for record in records:
-                _one_edit(record, edits, runs, tokenizer, seed)
+                _one_edit(record, edits, runs, tokenizer, seed, output)
                 advance(form)
         result.complete = True
     except KeyboardInterrupt:
@@ -113,12 +119,19 @@ def run_replay(
     return result
 
 
-def _one_edit(record: EditRecord, edits: FormEdits, runs: Sequence[Run], tokenizer: TextTokenizer, seed: int) -> None:
+def _one_edit(
+    record: EditRecord,
+    edits: FormEdits,
+    runs: Sequence[Run],
+    tokenizer: TextTokenizer,
+    seed: int,
+    output: Callable[[EditRecord], str],
+) -> None:
     edit = form_edit(record, edits.form, seed)
     if edit is None:
         edits.not_expressible.append(record.id)
         return
-    case = make_case(record, edits.form, edit, tokenizer)
+    case = make_case(record, edits.form, edit, tokenizer, output(record))
     finder = CauseFinder(case, tokenizer)
     done = []
     for run in runs:

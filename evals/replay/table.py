@@ -15,18 +15,19 @@ _STYLES = {"ours": "bold", "bound": "dim"}
 _GS = tuple(f"{g:g}" for g in COSTS)
 
 
-def show(made: Sequence[Row], edits: dict[str, FormEdits], console: Console) -> None:
+def show(made: Sequence[Row], edits: dict[str, FormEdits], console: Console, *, unrelated: bool = False) -> None:
+    """unrelated: the outputs have nothing to do with the edits, so there is nothing to say of their causes."""
     for form, form_edits in edits.items():
         chosen = [row for row in made if row.form == form]
         if not chosen:
             continue
-        console.print(_speed_table(form, chosen, form_edits))
+        console.print(_speed_table(form, chosen, form_edits, unrelated))
         console.print()
-        if any(row.kind == "ours" for row in chosen):
+        if any(row.kind == "ours" for row in chosen) and not unrelated:
             console.print(_cause_table(form, chosen))
             console.print()
         for line in _against_peers(chosen):
-            console.print(line, markup=False, highlight=False)
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
         console.print()
     console.print(NOTE, markup=False, highlight=False)
 
@@ -39,9 +40,10 @@ def _table(title: str, first: str, *others: str) -> Table:
     return table
 
 
-def _speed_table(form: str, made: Sequence[Row], edits: FormEdits) -> Table:
-    title = f"Replay, form {form}: {len(edits.ids)} edits, {sum(edits.tokens):,} tokens"
-    if form != "instruction":
+def _speed_table(form: str, made: Sequence[Row], edits: FormEdits, unrelated: bool) -> Table:
+    title = "Replay of unrelated outputs" if unrelated else "Replay"
+    title += f", form {form}: {len(edits.ids)} edits, {sum(edits.tokens):,} tokens"
+    if form != "instruction" and not unrelated:
         title += f", {edits.exact} results predicted exactly"
     if edits.not_expressible:
         title += f"; {len(edits.not_expressible)} edits cannot be said in this form"

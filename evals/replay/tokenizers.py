@@ -36,6 +36,8 @@ def load_tokenizer(name: str) -> NamedTokenizer:
     data = path.read_bytes()
     try:
         tokenizer = TextTokenizer(data.decode("utf-8"))
-    except (UnicodeDecodeError, KeyError, TypeError) as error:
+    except TokenizerError:
+        raise
+    except Exception as error:  # the tokenizers library raises bare Exceptions for what it cannot read
         raise TokenizerError(f"{path} is not a tokenizer.json as Hugging Face's tokenizers write it") from error
     return NamedTokenizer(name, hashlib.sha256(data).hexdigest(), tokenizer)

@@ -38,6 +38,6 @@ def make_replay_case(make_record: MakeRecord, tokenizer: TextTokenizer) -> MakeC
         record = make_record(before, after)
         edit = form_edit(record, form, 0) if snippet is None else UpdateSnippet(snippet)
         assert edit is not None
-        return make_case(record, form, edit, tokenizer)
+        return make_case(record, form, edit, tokenizer, after)
 
     return make
