@@ -28,8 +28,8 @@ help:
 # ---- the environment ----
 
 # Only what the goals need: a compiler to measure compiled decoding, Node.js to test with a client that is not ours,
-# Prometheus to evaluate the dashboard's queries.
-NEEDS := $(if $(filter test,$(MAKECMDGOALS)),node prometheus) $(if $(filter bench,$(MAKECMDGOALS)),compiler)
+# Prometheus to evaluate the dashboard's queries, Chromium to look at the page of the evals.
+NEEDS := $(if $(filter test,$(MAKECMDGOALS)),node prometheus chromium) $(if $(filter bench,$(MAKECMDGOALS)),compiler)
 system:
 	@sh requirements/system.sh $(PYTHON) $(NEEDS)
 

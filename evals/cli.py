@@ -12,6 +12,7 @@ from evals.alignment_command import align
 from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, parse
 from evals.corpus.commands import app as corpus
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, load_examples
+from evals.html.command import report as html_report
 from evals.identity.command import identity
 from evals.json_file import write_json
 from evals.latency import measure
@@ -35,6 +36,7 @@ app.command()(align)
 app.command()(identity)
 app.command()(quality)
 app.command()(replay)
+app.command("report")(html_report)
 
 
 @app.command()

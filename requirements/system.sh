@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to what pip cannot install: system.sh PYTHON [node] [compiler] [prometheus]. Quick and silent when everything is
+# Sees to what pip cannot install: system.sh PYTHON [node] [compiler] [prometheus] [chromium]. Quick and silent when everything is
 # there.
 #
 # As root on Debian and its relatives it installs what is missing with apt-get. Elsewhere it names all of it at once and
@@ -8,6 +8,7 @@
 #   compiler  torch's compiler writes C++ (the compiled configurations of the benchmark)
 #   prometheus  the test of the dashboard. Debian's package would start a server, now and at every boot: only its two
 #             programs are taken, into .venv/debian, for which no root is needed where apt-get knows its packages
+#   chromium  the test of the page of `redraft eval report`, and the driver for it
 set -eu
 
 PYTHON=$1
@@ -20,6 +21,7 @@ has() {
 	python) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
 	libnuma) "$PYTHON" -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2>/dev/null ;;
 	node) command -v node >/dev/null && command -v npm >/dev/null ;;
+	chromium) command -v chromium >/dev/null && command -v chromedriver >/dev/null ;;
 	prometheus) (PATH="$DEBIAN/usr/bin:$PATH" && command -v prometheus >/dev/null && command -v promtool >/dev/null) ;;
 	compiler) command -v g++ >/dev/null && "$PYTHON" -c '
 import os, sys, sysconfig
@@ -34,6 +36,7 @@ package() {
 	node) echo nodejs npm ;;
 	compiler) echo g++ python3-dev ;;
 	prometheus) echo prometheus ;;
+	chromium) echo chromium chromium-driver ;;
 	esac
 }
 

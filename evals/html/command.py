@@ -1,0 +1,51 @@
+"""`redraft eval report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from evals.corpus.records import CorpusError, load_records
+from evals.corpus.whole_file import write_whole
+from evals.html.build import build
+from evals.html.run_files import RunFileError, read_runs
+from evals.json_file import write_json
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Files that `redraft eval ... --json` wrote.")],
+    html: Annotated[Path, typer.Option("--html", metavar="OUT", help="The page: one file, no network needed.")],
+    corpus: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The corpus of the runs. Then the page holds the diffs of its edits."),
+    ] = None,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Also write the report that the page shows as JSON.")
+    ] = None,
+) -> None:
+    """Show runs on one page: latency, drafters against each other, identity and quality.
+
+    Two runs of one kind are compared, the second against the first. Exit status: 0, or 2 for a file that is no run or
+    no corpus.
+    """
+    console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
+    try:
+        made = build(read_runs(runs), () if corpus is None else load_records(corpus))
+        progress.print("Writing the page (the first seconds go into packing the plotting library) ...")
+        from evals.html.render import page  # Altair takes a second to load: not for --help
+
+        html.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(html, page(made).encode())
+        if json_path is not None:
+            json_path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(json_path, made.to_json())
+    except (RunFileError, CorpusError, OSError) as error:
+        progress.print(f"redraft: {error}", markup=False)
+        raise typer.Exit(2) from None
+    size = html.stat().st_size / 1e6
+    console.print(f"The page is in {html} ({size:.1f} MB). Open it in a browser.", markup=False, soft_wrap=True)
+    if corpus is not None:
+        console.print("It holds diffs of the corpus: share it as you would share that.", soft_wrap=True)
