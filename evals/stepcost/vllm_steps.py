@@ -1,0 +1,81 @@
+"""Passes of vLLM's own engine, weights made up at random: the adapter."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from evals.stepcost.profile import Cell
+from evals.stepcost.proposer import LOG_VARIABLE
+from service.config import MAX_DRAFT_TOKENS, EngineConfig
+from service.engine.vllm import environment
+
+_PROPOSER = "evals.stepcost.proposer.FixedWidthProposer"
+
+
+def measure(
+    config: Path,
+    grid: Sequence[tuple[int, int, int]],
+    *,
+    repeats: int,
+    dtype: str,
+    tensor_parallel: int = 1,
+    kv_cache_gib: int = 2,
+    eager: bool = True,
+) -> Iterator[Cell]:
+    """grid: (draft tokens, context, batch); at most 128 draft tokens, which is what vLLM verifies.
+
+    config: a config.json of Hugging Face's, or its folder. No weights are read.
+    """
+    with tempfile.TemporaryDirectory() as work:
+        folder, log = Path(work) / "model", Path(work) / "steps"
+        folder.mkdir()
+        shutil.copy(config / "config.json" if config.is_dir() else config, folder / "config.json")
+        os.environ.update(environment(EngineConfig(kv_cache_gib=kv_cache_gib)))
+        os.environ[LOG_VARIABLE] = str(log)
+        from vllm import LLM
+
+        longest = max(context for _, context, _ in grid) + (repeats + 4) * (MAX_DRAFT_TOKENS + 1)
+        engine = LLM(
+            model=str(folder),
+            skip_tokenizer_init=True,
+            load_format="dummy",
+            dtype=cast(Any, dtype),
+            tensor_parallel_size=tensor_parallel,
+            max_model_len=longest,
+            max_num_seqs=max(batch for _, _, batch in grid),
+            max_num_batched_tokens=max(8192, max(batch for _, _, batch in grid) * (MAX_DRAFT_TOKENS + 1)),
+            enforce_eager=eager,
+            enable_prefix_caching=False,
+            speculative_config={
+                "method": "custom_class",
+                "model": _PROPOSER,
+                "num_speculative_tokens": MAX_DRAFT_TOKENS,
+            },
+        )
+        for draft_tokens, context, batch in grid:
+            log.write_bytes(b"")
+            yield Cell(draft_tokens, context, batch, _cell(engine, log, draft_tokens, context, batch, repeats))
+
+
+def _cell(engine: Any, log: Path, draft_tokens: int, context: int, batch: int, repeats: int) -> tuple[float, ...]:
+    from vllm import SamplingParams
+    from vllm.inputs import TokensPrompt
+
+    tokens = repeats + 3  # one of the prefill, one that warms up, one for the end
+    sampling = SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, temperature=0, detokenize=False)
+    prompts = [TokensPrompt(prompt_token_ids=[draft_tokens, *[2 + row % 5] * (context - 1)]) for row in range(batch)]
+    engine.generate(prompts, sampling, use_tqdm=False)
+    calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    full = [batch, draft_tokens, draft_tokens]
+    # A pass lies between two calls; it carried the drafts of the first. The first full one warms up.
+    spans = [after[0] - before[0] for before, after in itertools.pairwise(calls) if before[1:] == full]
+    if len(spans) < 3:
+        raise ValueError(f"only {len(spans)} passes with {draft_tokens} draft tokens: too many of them were right")
+    return tuple(spans[1 : repeats + 1])
