@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from service.client import (
     Client,
@@ -47,14 +49,15 @@ EDITS: tuple[ClientEdit, ...] = (
     ),
     SearchReplace((SearchReplaceBlock("return 'Hello, ' + name", "return 'Good evening, ' + name"),)),
 )
-LONG = "".join(f"def area_{i}(width, height):\n    return width * height\n\n\n" for i in range(30))
+LONG = "".join(f"def area_{i}(width, height):\n    return width * height\n\n\n" for i in range(60))
 PLAIN = EditCall(
     path="a.py",
     content=LONG,
     edit=UpdateSnippet("def area_0(width, height):\n    return width * height + 1\n# ... existing code ...\n"),
     draft=DraftOptions(enabled=False),
 )
-IN_FLIGHT = 3  # two running, one waiting
+RUNNING = 2  # and one may wait
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Service:
 def service() -> Iterator[Service]:
     """`redraft serve` on the embedded model, found by what it logs."""
     flags = {
-        "engine.max_num_seqs": 2,
+        "engine.max_num_seqs": RUNNING,
         "server.max_queued_requests": 1,
         "engine.kv_cache_gib": 1,
         "engine.cpu_threads": 1,
@@ -87,15 +90,15 @@ def ask(client: Client, call: EditCall, seconds: float = WAIT) -> str:
     return "OK"
 
 
-def drive(address: str) -> list[str]:
-    """Requests of both classes and all forms that the model takes, and one for every outcome that a caller can bring
+def drive(service: Service) -> list[str]:
+    """Requests of both classes and of all forms that the model takes, and one for every outcome that a caller can bring
     about. Returns what became of each."""
     outcomes: list[str] = []
     classes = (RequestClass.INTERACTIVE, RequestClass.BATCH)
-    with Client(address) as client, ThreadPoolExecutor(2) as pool:
+    snippet = EDITS[0]
+    with Client(service.address) as client, ThreadPoolExecutor(2) as pool:
         good = [EditCall(path="a.py", content=TEXT, edit=e, request_class=c) for e in EDITS for c in classes]
         outcomes += pool.map(lambda call: ask(client, call), good)
-        snippet = EDITS[0]
         bad = (
             EditCall(path="a.py", content="", edit=snippet),
             EditCall(path="a.py", content=TEXT, edit=snippet, model="another"),
@@ -104,16 +107,30 @@ def drive(address: str) -> list[str]:
             EditCall(path="a.py", content=TEXT, edit=snippet, sampling=Sampling(max_output_tokens=5)),
         )
         outcomes += [ask(client, call) for call in bad]
-        outcomes.append(ask(client, PLAIN, seconds=0.3))
-        with ExitStack() as stack:
-            for _ in range(IN_FLIGHT):
-                stream = client.stream(PLAIN, timeout_seconds=WAIT)
-                stack.callback(stream.close)
-                if _ < 2:
-                    next(stream)
-            outcomes.append(ask(client, PLAIN))
-        outcomes += ["CANCELLED"] * IN_FLIGHT
+        outcomes.append(ask(client, PLAIN, seconds=1.0))
+        running = [client.stream(PLAIN, timeout_seconds=WAIT) for _ in range(RUNNING)]
+        for stream in running:
+            next(stream)
+        waiting = pool.submit(ask, client, good[0])
+        until_in_flight(service, RUNNING + 1)
+        outcomes.append(ask(client, PLAIN))  # one too many
+        for stream in running:
+            stream.close()
+        outcomes += ["CANCELLED"] * RUNNING
+        outcomes.append(waiting.result())
     return outcomes
+
+
+def until_in_flight(service: Service, requests: int) -> None:
+    """By the service's own metrics: nobody else can tell how many it has let in."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        with DIRECT.open(f"http://{service.metrics}/metrics", timeout=10) as answer:
+            families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
+        if sum(sample.value for sample in families["redraft_requests_in_flight"].samples) == requests:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"there were never {requests} requests in flight")
 
 
 def targets() -> Iterator[tuple[str, Any]]:
@@ -141,7 +158,7 @@ def test_every_query_gives_figures(service: Service, prometheus: Callable[[str],
     db.wait_for('count_over_time(up{job="redraft"}[60s]) >= 2')
     outcomes: list[str] = []
     for _ in range(2):  # a rate needs figures before and after
-        outcomes += drive(service.address)
+        outcomes += drive(service)
         db.wait_for(f"sum(redraft_outcomes_total) == {len(outcomes)}")
     counted = {
         one["metric"]["reason"]: int(one["value"][1])
