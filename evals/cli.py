@@ -11,6 +11,7 @@ from rich.console import Console
 from evals.alignment_command import align
 from evals.configurations import DEFAULT_CONFIGURATIONS, Configuration, parse
 from evals.corpus.commands import app as corpus
+from evals.drafter_cost import drafter_cost
 from evals.example_edits import ExampleEdit, UnknownExampleError, load_example, load_examples
 from evals.html.command import report as html_report
 from evals.identity.command import identity
@@ -19,6 +20,7 @@ from evals.latency import measure
 from evals.quality.command import quality
 from evals.replay.command import replay
 from evals.report import LatencyReport, show
+from evals.stepcost.command import stepcost
 from service.config import EMBEDDED_MODEL_PATH
 from service.errors import RedraftError
 from service.launch import LaunchError
@@ -33,10 +35,12 @@ def evaluate() -> None:
 
 app.add_typer(corpus, name="corpus")
 app.command()(align)
+app.command()(drafter_cost)
 app.command()(identity)
 app.command()(quality)
 app.command()(replay)
 app.command("report")(html_report)
+app.command()(stepcost)
 
 
 @app.command()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, lgamma, log
+from typing import NamedTuple
 
 # The weight of the belief in a guess as its tokens come: the smaller it is, the more does each acceptance promise.
 GUESS_WEIGHT = 1.0
@@ -97,19 +98,18 @@ class StepCost:
         self.ratio = min(max(slope / base, self.MIN_RATIO), self.MAX_RATIO)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """`count` draft tokens in a row with one belief: after i accepted ones the next is accepted with the chance
+class Stretch(NamedTuple):
+    """`tokens` draft tokens in a row with one belief: after i accepted ones the next is accepted with the chance
     (accepted + i) / (accepted + i + rejected), the Beta posterior's own prediction."""
 
     accepted: float
     rejected: float
-    count: int
+    tokens: int
 
     def survival(self, length: int) -> float:
         """The chance that the first `length` tokens are all accepted. O(1)."""
-        a, b = self.accepted, self.rejected
-        return exp(lgamma(a + length) - lgamma(a + b + length) + lgamma(a + b) - lgamma(a))
+        a, c = self.accepted, self.accepted + self.rejected
+        return exp(lgamma(a + length) - lgamma(c + length) + lgamma(c) - lgamma(a))
 
     def expected(self, length: int, survival: float) -> float:
         """How many of the first `length` tokens are accepted in the mean: the sum of survival(1..length), which
@@ -131,32 +131,35 @@ def draft_length(stretches: Iterable[Stretch], cost_ratio: float, limit: int) ->
     expected = 1.0  # the target's own token
     length = 0
     for stretch in stretches:
-        count = min(stretch.count, limit - length)
-        taken = _paying(stretch, count, cost_ratio, survive, expected, length)
-        reached = stretch.survival(taken)
-        expected += survive * stretch.expected(taken, reached)
-        survive *= reached
-        length += taken
-        if taken < stretch.count:
+        count = min(stretch.tokens, limit - length)
+        if count <= 0:
             break
+        a, c = stretch.accepted, stretch.accepted + stretch.rejected
+
+        # All of the stretch, if its last token pays: by far the most frequent case.
+        reached = stretch.survival(count)
+        before = reached * (c + count - 1) / (a + count - 1)
+        so_far = expected + survive * stretch.expected(count - 1, before)
+        if survive * reached < cost_ratio * so_far / (1.0 + cost_ratio * (length + count - 1)):
+            return length + _paying(stretch, count, cost_ratio, survive, expected, length)
+        survive *= reached
+        expected = so_far + survive
+        length += count
     return length
 
 
 def _paying(stretch: Stretch, count: int, cost_ratio: float, survive: float, expected: float, length: int) -> int:
-    """How many of a stretch's tokens pay, the draft before it being `length` long with these chances."""
-
-    def pays(tokens: int) -> bool:
-        before = stretch.survival(tokens - 1)
-        so_far = expected + survive * stretch.expected(tokens - 1, before)
-        rate = so_far / (1.0 + cost_ratio * (length + tokens - 1))
-        return survive * stretch.survival(tokens) >= cost_ratio * rate
-
-    if count <= 0 or pays(count):
-        return max(count, 0)
+    """How many of a stretch's tokens pay, fewer than `count`, the draft before it being `length` long."""
     low, high = 0, count  # token `low` pays, token `high` does not
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if pays(middle) else (low, middle)
+        reached = stretch.survival(middle - 1)
+        so_far = expected + survive * stretch.expected(middle - 1, reached)
+        next_reached = reached * (stretch.accepted + middle - 1) / (stretch.accepted + stretch.rejected + middle - 1)
+        if survive * next_reached >= cost_ratio * so_far / (1.0 + cost_ratio * (length + middle - 1)):
+            low = middle
+        else:
+            high = middle
     return low
 
 
@@ -182,4 +185,6 @@ def guess_length(chance: float, cost_ratio: float, limit: int) -> int:
         gain = chance - reached * following * (1.0 - k / limit) - cost_ratio * (k - accepted)
         if gain > best:
             best, length = gain, k
+        if cost_ratio * (k - accepted) > chance:  # more than any length can gain
+            break
     return length

@@ -217,10 +217,10 @@ class CopyDrafter:
     def _length(self, cursor: Cursor, segments: list[Segment], limit: int) -> int:
         if self._beliefs.sure(cursor):
             return draft_length(self._beliefs.stretches(segments), self._cost.marginal, limit)
-        count = min(limit, len(cursor.source.tokens) - cursor.position)
-        # Rounded, so that it is computed once for many passes.
+        # Rounded, and for the largest k, so that it is computed once for many passes.
         chance = round(self._beliefs.first_chance(cursor) * 64) / 64
-        return guess_length(chance, self._cost.rounded_marginal, count)
+        wanted = guess_length(chance, self._cost.rounded_marginal, self._request.max_draft_tokens)
+        return min(wanted, limit, len(cursor.source.tokens) - cursor.position)
 
     def _affordable(self) -> int:
         """The draft length that keeps the whole cost of drafting bounded, whatever the target does.

@@ -70,7 +70,10 @@ class Tally:
         left = accepted
         failing = not trimmed and accepted < len(pending)
         for segment in self._segments:
-            row = self._row(segment)
+            key = (segment.region, segment.kind)
+            row = self._rows.get(key)
+            if row is None:
+                row = self._rows[key] = RegionReport(region=segment.region, kind=segment.kind)
             taken = min(left, segment.tokens)
             left -= taken
             row.drafted += segment.tokens
@@ -96,15 +99,11 @@ class Tally:
         self.report.regions = sorted(self._rows.values(), key=lambda row: (row.region, row.kind.value))
         return self.report
 
-    def _row(self, segment: Segment) -> RegionReport:
-        key = (segment.region, segment.kind)
-        if key not in self._rows:
-            self._rows[key] = RegionReport(region=segment.region, kind=segment.kind)
-        return self._rows[key]
-
 
 def clip(segments: list[Segment], limit: int) -> list[Segment]:
     """The first `limit` tokens of `segments`."""
+    if len(segments) == 1 and segments[0].tokens <= limit:
+        return segments
     clipped: list[Segment] = []
     for segment in segments:
         if limit <= 0:

@@ -15,7 +15,7 @@ def chances(stretches: list[Stretch]) -> list[float]:
     return [
         (stretch.accepted + i) / (stretch.accepted + i + stretch.rejected)
         for stretch in stretches
-        for i in range(stretch.count)
+        for i in range(stretch.tokens)
     ]
 
 
@@ -44,7 +44,7 @@ beliefs = st.builds(Stretch, st.floats(0.05, 500), st.floats(0.05, 50), st.integ
 @given(st.lists(beliefs, max_size=4), st.floats(0.001, 0.5), st.integers(0, 60))
 def test_no_other_length_gives_more_tokens_per_second(stretches: list[Stretch], cost_ratio: float, limit: int) -> None:
     length = draft_length(stretches, cost_ratio, limit)
-    longest = min(limit, sum(stretch.count for stretch in stretches))
+    longest = min(limit, sum(stretch.tokens for stretch in stretches))
     assert 0 <= length <= longest
     best = max(rate(stretches, cost_ratio, k) for k in range(longest + 1))
     assert rate(stretches, cost_ratio, length) == pytest.approx(best)
@@ -53,10 +53,10 @@ def test_no_other_length_gives_more_tokens_per_second(stretches: list[Stretch], 
 @given(st.builds(Stretch, st.floats(1, 500), st.floats(0.05, 50), st.integers(1, 40)))
 def test_closed_forms_are_the_sums_and_products(stretch: Stretch) -> None:
     reached = survival([stretch])
-    last = stretch.survival(stretch.count)
+    last = stretch.survival(stretch.tokens)
     assert last == pytest.approx(reached[-1])
     assert stretch.survival(0) == pytest.approx(1)
-    assert stretch.expected(stretch.count, last) == pytest.approx(sum(reached), rel=3e-2)
+    assert stretch.expected(stretch.tokens, last) == pytest.approx(sum(reached), rel=3e-2)
 
 
 def test_published_optimum_at_sixty_per_cent_acceptance() -> None:
