@@ -16,6 +16,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SUFFIX := $(VENV)/.suffix
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 EXAMPLE ?=
@@ -27,9 +28,10 @@ help:
 
 # ---- the environment ----
 
-# Only what the goals need: a compiler to measure compiled decoding, Node.js to test with a client that is not ours,
-# Prometheus to evaluate the dashboard's queries, Chromium to look at the page of the evals.
-NEEDS := $(if $(filter test,$(MAKECMDGOALS)),node prometheus chromium) $(if $(filter bench,$(MAKECMDGOALS)),compiler)
+# Only what the goals need: a compiler to measure compiled decoding and to build suffix decoding, Node.js to test with a
+# client that is not ours, Prometheus to evaluate the dashboard's queries, Chromium to look at the page of the evals.
+NEEDS := $(if $(filter test,$(MAKECMDGOALS)),node prometheus chromium compiler)
+NEEDS += $(if $(filter bench,$(MAKECMDGOALS)),compiler)
 system:
 	@sh requirements/system.sh $(PYTHON) $(NEEDS)
 
@@ -46,6 +48,14 @@ $(READY): requirements/torch.txt requirements/cpu.lock pyproject.toml | system
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Suffix decoding is compiled, so it is not in every environment: the tests and the replay have it.
+$(SUFFIX): requirements/suffix.txt requirements/suffix-build.txt | $(READY)
+	@echo 'Building arctic-inference (a minute or two, once) ...'
+	@$(PIP) install --no-deps -r requirements/suffix-build.txt
+	@PATH="$(CURDIR)/$(BIN):$$PATH" CMAKE_ARGS="-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python" \
+		$(PIP) install --no-deps --no-build-isolation -r requirements/suffix.txt
+	@touch $@
+
 setup: $(READY)
 
 # ---- what it does ----
@@ -59,7 +69,7 @@ bench: $(READY)
 
 # ---- checks ----
 
-test: $(READY) lint
+test: $(READY) $(SUFFIX) lint
 	$(BIN)/python -m pytest $(PYTEST)
 
 planted-bugs: $(READY)

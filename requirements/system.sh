@@ -1,11 +1,11 @@
 #!/bin/sh
-# Sees to what pip cannot install: system.sh PYTHON [node] [compiler] [prometheus] [chromium]. Quick and silent when everything is
-# there.
+# Sees to what pip cannot install: system.sh PYTHON [node] [compiler] [prometheus] [chromium]. Quick and silent when
+# everything is there.
 #
 # As root on Debian and its relatives it installs what is missing with apt-get. Elsewhere it names all of it at once and
 # fails. Always needed: a Python that makes virtual environments, and libnuma, which vLLM's CPU build is linked with.
 #   node      the test of the contract with a Node.js client
-#   compiler  torch's compiler writes C++ (the compiled configurations of the benchmark)
+#   compiler  torch's compiler writes C++ (the compiled configurations of the benchmark); suffix decoding comes as source
 #   prometheus  the test of the dashboard. Debian's package would start a server, now and at every boot: only its two
 #             programs are taken, into .venv/debian, for which no root is needed where apt-get knows its packages
 #   chromium  the test of the page of `redraft eval report`, and the driver for it
