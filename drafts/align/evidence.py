@@ -25,6 +25,8 @@ from drafts.align.words import Words, words_of
 
 _NEIGHBOURHOOD = 16, 8
 """Lines before and after a place that new code is compared with."""
+_COMMON = 16
+"""A word in more than one of 16 lines, and in more than 16, is common."""
 
 
 WEIGHTS: Final[Mapping[str, float]] = {
@@ -193,11 +195,13 @@ class Evidence:
             return found
         before, after = _NEIGHBOURHOOD
         size = len(self.original)
-        steps = np.zeros(size + 2)
+        # Words that stand everywhere tell no place, and going through all of their lines takes long.
+        common = max(_COMMON, size // _COMMON)
+        steps = [0.0] * (size + 2)
         total = 0.0
         for word in self._new_words(segment.start, segment.end):
             where = self.words.where.get(word)
-            if where is None or not word[0].isalnum():
+            if where is None or len(where) > common or not word[0].isalnum():
                 continue
             weight = self.words.rarity[word]
             total += weight
@@ -209,7 +213,8 @@ class Evidence:
                     steps[low] += weight
                     steps[high + 1] -= weight
                     until = high
-        found = [float(share) for share in np.cumsum(steps)[: size + 1] / (total or 1.0)]
+        scale = 1.0 / total if total else 0.0
+        found = list(itertools.accumulate(step * scale for step in steps[: size + 1]))
         self._affinities[segment.start] = found
         return found
 

@@ -61,6 +61,7 @@ class _Placing:
     def __init__(self, segments: Sequence[Segment], evidence: Evidence, similar: Similar, must_change: bool) -> None:
         self.original, self.snippet, self.segments = evidence.original, evidence.snippet, segments
         self.evidence, self.similar, self.must_change = evidence, similar, must_change
+        self._enumerated: dict[tuple[int, tuple[int, int], bool], list[Candidate]] = {}
 
     def solve(self) -> Placement:
         choices = self._choices(self._settled(), changing=False)
@@ -161,6 +162,13 @@ class _Placing:
         return run
 
     def _candidates(self, number: int, window: tuple[int, int], *, changing: bool) -> list[Candidate]:
+        key = (number, window, changing)
+        found = self._enumerated.get(key)
+        if found is None:
+            found = self._enumerated[key] = self._enumerate(number, window, changing=changing)
+        return found
+
+    def _enumerate(self, number: int, window: tuple[int, int], *, changing: bool) -> list[Candidate]:
         segment = self.segments[number]
         enumeration = Enumeration(self.original, self.snippet, segment, window, self.similar)
         heads, tails = enumeration.heads(), enumeration.tails()

@@ -112,7 +112,8 @@ def _opens(original: Lines, lines: Sequence[str]) -> bool:
         return True
     indent = indent_width(last)
     for at in original.positions.get(last.strip(), ()):
-        inner = next((depth for depth in original.indents[at + 1 :] if depth is not None), None)
+        following = (original.indents[index] for index in range(at + 1, len(original)))
+        inner = next((depth for depth in following if depth is not None), None)
         if inner is not None and inner > indent:
             return True
     return False
