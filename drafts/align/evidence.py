@@ -20,6 +20,7 @@ import numpy.typing as npt
 from drafts.align.candidates import Candidate, Context, Segment
 from drafts.align.indentation import definition_name
 from drafts.align.lines import Lines
+from drafts.align.markers import comment_text
 from drafts.align.structure import Syntax
 from drafts.align.words import Words, words_of
 
@@ -51,6 +52,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "lost": -0.7,
     "affinity": 2.8,
     "repeated": -1.0,
+    "doubled": -2.4,
 }
 """What each feature of a candidate counts; see `Evidence.base` and `Evidence.structure` for what they are.
 
@@ -125,6 +127,7 @@ class Evidence:
         alike: how much deleted and new lines resemble each other, from half. body: what equal lines among them tell.
         lost: definitions that go without the new lines naming them. affinity: the share of the segment's words that
         stand around the place. repeated: new lines, one of a kind, that also stay next to the change.
+        doubled: a new comment stands right after an old one, which it was to replace.
         """
         low, high, first, last = changed(segment, candidate)
         found = {"spacing": float(self._spacing(segment, candidate))}
@@ -132,6 +135,8 @@ class Evidence:
             found["cut"] = float(min(self._least_cuts(low, high) if first == last else self.cuts(low, high), 4))
         if _brackets(self.snippet.contents[first:last]) != _brackets(self.original.contents[low:high]):
             found["unbalanced"] = 1.0
+        if last > first and not candidate.head and self._doubles(low, first):
+            found["doubled"] = 1.0
         near = self.affinity(segment)
         found["affinity"] = max(near[low], near[high])
         if last > first:
@@ -180,6 +185,13 @@ class Evidence:
 
     def _new_words(self, first: int, last: int) -> Counter[str]:
         return words_of(self.snippet.stripped[first:last])
+
+    @cached_property
+    def leads(self) -> dict[int, int]:
+        """For each definition's head, the line where what belongs to it begins: decorators, attributes, its comment."""
+        if self.syntax is None:
+            return {}
+        return {found.head: found.start for found in self.syntax.outline.definitions if found.start < found.head}
 
     def nearness(self, segment: Segment) -> list[float]:
         """What the affinity of each boundary of the original counts."""
@@ -238,6 +250,13 @@ class Evidence:
             return [definition.name for definition in self.syntax.outline.within(low, high)]
         names = (definition_name(line) for line in self.original.stripped[low:high])
         return [name for name in names if name is not None]
+
+    def _doubles(self, low: int, first: int) -> bool:
+        return bool(
+            low
+            and comment_text(self.original.stripped[low - 1]) is not None
+            and comment_text(self.snippet.stripped[first]) is not None
+        )
 
     def _repeated(self, new: range, low: int, high: int) -> float:
         """New lines that stand in the original once, and stay: those next to the change count fully."""

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drafts.align.lines import Lines, matching_blocks
-from drafts.align.locate import Located, reindent, shift_of
+from drafts.align.lines import Lines, indent_of, matching_blocks
+from drafts.align.locate import Located, indents_of, reindent, shift_of
 
 
 class Op(enum.Enum):
@@ -45,13 +45,16 @@ def apply_hunk(text: Lines, hunk: Sequence[HunkLine], found: Located) -> list[tu
     (drifted context) stay, unless the hunk removes a line there that it could not find.
     """
     shift = None if found.exact else shift_of(text, old_lines(hunk), found.matches)
+    indents = {} if found.exact or shift is not None else indents_of(text, old_lines(hunk), found.matches)
     result: list[tuple[str, int]] = []
     position = found.start
     number = 0
     missing_removed = False
     for line in hunk:
         if line.op is Op.ADD:
-            result.append((reindent(line.text, shift), -1))
+            indent = indent_of(line.text)
+            own = indents.get(indent, indent) + line.text[len(indent) :]
+            result.append((reindent(own, shift) if line.text.strip() else line.text, -1))
             continue
         match = found.matches[number]
         number += 1

@@ -68,6 +68,17 @@ def shift_of(text: Lines, block: Sequence[str], matches: Sequence[int]) -> tuple
     return shift
 
 
+def indents_of(text: Lines, block: Sequence[str], matches: Sequence[int]) -> dict[str, str]:
+    """What indentation of the text stands for which of the block's, where they are one for one."""
+    found: dict[str, str] = {}
+    for line, match in zip(block, matches, strict=True):
+        if match >= 0 and line.strip():
+            here, there = indent_of(line), indent_of(text.contents[match])
+            if found.setdefault(here, there) != there:
+                return {}
+    return found
+
+
 def reindent(line: str, shift: tuple[str, str] | None) -> str:
     """Apply a shift to one line; a line that does not have the prefix to cut stays as it is."""
     if shift is None or not line.strip():

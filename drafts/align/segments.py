@@ -9,6 +9,7 @@ from functools import cached_property
 
 from drafts.align.candidates import Segment
 from drafts.align.indentation import base_name, block_end, continues_block, definition_name, definitions
+from drafts.align.inline import fill_elisions
 from drafts.align.lines import TAB_WIDTH, Lines, indent_width
 from drafts.align.locate import reindent, shift_of
 from drafts.align.markers import MarkerKind, RemovalWords, read_marker, read_removal
@@ -75,7 +76,7 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
         )
         if not any(line.strip() for line in kept):
             continue
-        lines = _fit_indentation(original, kept)
+        lines = _fit_indentation(original, fill_elisions(original, kept))
         if elided:
             following = parts[index + 1] if index + 1 < len(parts) else None
             indent = len(following.indent.expandtabs(TAB_WIDTH)) if isinstance(following, Elision) else None
@@ -153,7 +154,10 @@ def _removal(original: _Original, comment: str) -> RemovalWords | None:
 
 
 def _fit_indentation(original: Lines, lines: Sequence[str]) -> list[str]:
-    """Undo a dedent of the whole segment: no line of it stands in the original as it is, several do when shifted."""
+    """Undo a dedent of the whole segment: no line of it stands in the original as it is, several do when shifted.
+
+    Of a definition the first line is enough.
+    """
     exact = set(original.contents)
     candidates: list[tuple[str, int]] = []
     for line in lines:
@@ -165,7 +169,8 @@ def _fit_indentation(original: Lines, lines: Sequence[str]) -> list[str]:
             return list(lines)
         if len(where) == 1:
             candidates.append((line, where[0]))
-    if len(candidates) < 2:
+    first = next((line for line in lines if line.strip()), "")
+    if len(candidates) < 2 and not (candidates and candidates[0][0] == first and definition_name(first.strip())):
         return list(lines)
     shift = shift_of(original, [line for line, _ in candidates], [at for _, at in candidates])
     return [reindent(line, shift) for line in lines]
