@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from drafts.align.comments import comment
 from drafts.align.plan import SearchReplace, SearchReplaceBlock
 
 MARKER_WORDINGS: tuple[str, ...] = (
@@ -20,26 +21,6 @@ MARKER_WORDINGS: tuple[str, ...] = (
     "existing code",
 )
 """Elision wordings that models use; the first is by far the most common one."""
-
-_COMMENT_STYLES: dict[str, tuple[str, str]] = {
-    "python": ("# ", ""),
-    "ruby": ("# ", ""),
-    "shell": ("# ", ""),
-    "yaml": ("# ", ""),
-    "toml": ("# ", ""),
-    "sql": ("-- ", ""),
-    "lua": ("-- ", ""),
-    "haskell": ("-- ", ""),
-    "lisp": ("; ", ""),
-    "clojure": ("; ", ""),
-    "latex": ("% ", ""),
-    "erlang": ("% ", ""),
-    "css": ("/* ", " */"),
-    "html": ("<!-- ", " -->"),
-    "xml": ("<!-- ", " -->"),
-    "markdown": ("<!-- ", " -->"),
-}
-_DEFAULT_STYLE = ("// ", "")
 
 _Opcode = tuple[str, int, int, int, int]
 
@@ -143,13 +124,12 @@ def _hunks(old: Sequence[str], new: Sequence[str], context_lines: int) -> list[l
 
 def _marker(language: str, seed: int, old: Sequence[str]) -> str:
     """A marker that is no line of the file, or else the last one tried."""
-    opening, closing = _COMMENT_STYLES.get(language, _DEFAULT_STYLE)
     turn = seed % len(MARKER_WORDINGS)
     wordings = MARKER_WORDINGS[turn:] + MARKER_WORDINGS[:turn]
     stripped = {line.strip() for line in old}
     marker = ""
     for wording in wordings:
-        marker = f"{opening}{wording}{closing}"
+        marker = comment(wording, language)
         if marker not in stripped:
             break
     return marker

@@ -6,20 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drafts.align.comments import comment
 from drafts.align.lines import Lines, byte_length
 from drafts.align.markers import MarkerKind, block_comment_closer, read_marker
 from drafts.align.plan import Plan, RegionKind, Span
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*[\w+.#-]*\s*$")
-_COMMENT_STYLES: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("python", "ruby", "shell", "bash", "yaml", "toml", "perl", "r", "elixir", "make"), ("# ", "")),
-    **dict.fromkeys(("sql", "lua", "haskell", "elm"), ("-- ", "")),
-    **dict.fromkeys(("lisp", "clojure", "scheme", "ini"), ("; ", "")),
-    **dict.fromkeys(("latex", "erlang", "matlab", "prolog"), ("% ", "")),
-    **dict.fromkeys(("html", "xml", "markdown", "vue", "svelte"), ("<!-- ", " -->")),
-    "css": ("/* ", " */"),
-    "ocaml": ("(* ", " *)"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +70,7 @@ def split_lines(snippet: Lines, literal: frozenset[str] | set[str]) -> list[Snip
 
 def marker_line(language: str | None, words: str = "... existing code ...") -> str:
     """An elision marker in a language's comment style, without indentation and LF."""
-    opening, closing = _COMMENT_STYLES.get((language or "").lower(), ("// ", ""))
-    return f"{opening}{words}{closing}"
+    return comment(words, language)
 
 
 def snippet_from_plan(

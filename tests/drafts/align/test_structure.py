@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from drafts.align.grammars import LANGUAGES, parse
 from drafts.align.structure import node_spans
+from service.languages import KNOWN
 
 ENTRIES = {
     "bash": ("f() {\n", "  echo one\n", "  echo two\n", "}\n"),
@@ -48,6 +49,10 @@ def test_entries_are_spans_of_whole_lines(language: str) -> None:
     assert not tree.root_node.has_error
     found = {text[span.start : span.end] for span in node_spans(text, language)}
     assert {ENTRIES[language][1], ENTRIES[language][2]} <= found
+
+
+def test_grammars_go_by_the_names_that_requests_use() -> None:
+    assert LANGUAGES <= KNOWN
 
 
 def test_no_spans_without_a_grammar() -> None:
