@@ -156,3 +156,40 @@ def test_instruction_keeps_the_original_without_confidence() -> None:
     plan = plan_edit("a\n", Instruction("rename a to b"))
     assert (plan.predicted, plan.confidence) == ("a\n", 0.0)
     assert [region.kind for region in plan.regions] == [RegionKind.KEPT]
+
+
+CODE = {
+    "python": "class A:\n    @p\n    def f(self):\n        return 1\n\n    def g(self):\n        return (2,\n)\n",
+    "typescript": "/** A. */\nexport class A {\n  f(): number {\n    return 1\n  }\n\n  g = () => {\n  }\n}\n",
+    "rust": "/// S.\n#[derive(A)]\nstruct S {\n    a: u8,\n}\n\nimpl S {\n    fn f(&self) -> u8 {\n        1\n    }\n}\n",
+    "yaml": "a:\n  b: 1\n  c:\n    - d\n    - e: 2\n",
+    "markdown": "# A\n\ntext\n\n## B\n\n- c\n- d\n",
+}
+
+
+@given(language=st.sampled_from(sorted(CODE)), data=st.data())
+@settings(max_examples=250, deadline=None)
+def test_plans_by_syntax_tile_truncated_and_damaged_files(language: str, data: st.DataObject) -> None:
+    code = CODE[language] * data.draw(st.integers(1, 3))
+    cut = data.draw(st.integers(0, len(code)))
+    noise = data.draw(st.text(st.sampled_from("\n {}()[]<>:;,.\"'`#/*=aé\x00"), max_size=8))
+    original = code[cut:] + noise + code[: data.draw(st.integers(0, len(code)))]
+    lines = original.split("\n")
+    start = data.draw(st.integers(0, len(lines)))
+    end = data.draw(st.integers(start, len(lines)))
+    new = data.draw(st.lists(LINE, max_size=4))
+    snippet = "\n".join(
+        ["// ... existing code ...", *lines[max(0, start - 2) : start], *new, *lines[end : end + 2], "# ..."]
+    )
+    plan = plan_edit(original, UpdateSnippet(snippet), language)
+    check_plan(original, plan)
+    assert all(isinstance(name, str) and name for region in plan.regions for name in region.syntax_path)
+
+
+@given(st.binary(max_size=200), st.binary(max_size=120), st.sampled_from(["python", "html", "sql", None]))
+@settings(max_examples=200, deadline=None)
+def test_arbitrary_bytes_never_raise(original: bytes, snippet: bytes, language: str | None) -> None:
+    # Lone surrogates included, which stand for bytes that are no UTF-8.
+    text = original.decode("utf-8", "surrogateescape")
+    plan = plan_edit(text, UpdateSnippet(snippet.decode("utf-8", "surrogateescape")), language)
+    assert sum(len(region.original) for region in plan.regions) == len(text.encode("utf-8", "surrogatepass"))
