@@ -1,0 +1,168 @@
+"""Sampled decoding on vLLM: with drafts, without them, and by the oracle's probabilities, one distribution.
+
+Each request decodes a few tokens at temperature 1 after a prompt whose next tokens are uncertain. The cell of an output
+is how many tokens it follows the likeliest path for, and which third of the vocabulary it leaves it by: the drafts are
+that path, so cells differ in how many drafts were accepted and in what the rejected were replaced by.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from drafts.reference.engine import TorchEngine
+from drafts.reference.penalties import Penalizer, Penalties
+from drafts.reference.types import token_tensor
+from service.prompts.tokenization import TextTokenizer
+from tests.drafts.oracle.conftest import Served, follow, goodness_of_fit, tail
+
+pytestmark = pytest.mark.engine
+
+PATH = 4
+REQUESTS = 700
+THIRDS = 3
+SIGNIFICANT = 1e-3
+
+Cell = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """path: the likeliest next tokens; rows [PATH, V]: the target's distributions along it."""
+
+    prompt: list[int]
+    path: list[int]
+    rows: Tensor
+
+    @property
+    def likelihoods(self) -> list[float]:
+        return [float(row[token]) for row, token in zip(self.rows, self.path, strict=True)]
+
+    def cell(self, tokens: list[int]) -> Cell:
+        for i, (token, expected) in enumerate(zip(tokens, self.path, strict=False)):
+            if token != expected:
+                return i, token % THIRDS
+        return PATH, 0
+
+    def expected(self) -> dict[Cell, float]:
+        """The probability of each cell."""
+        cells: dict[Cell, float] = {}
+        reached = 1.0
+        thirds = torch.arange(self.rows.shape[1]) % THIRDS
+        for i, (row, token) in enumerate(zip(self.rows, self.path, strict=True)):
+            rest = row.clone()
+            rest[token] = 0
+            for third in range(THIRDS):
+                cells[i, third] = reached * float(rest[thirds == third].sum())
+            reached *= float(row[token])
+        cells[PATH, 0] = reached
+        return cells
+
+
+def look_ahead(target: TorchEngine, prompt: list[int], penalties: Penalties) -> Uncertain:
+    path: list[int] = []
+    rows: list[Tensor] = []
+    target.rewind(target.offset)
+    fed = prompt
+    for _ in range(PATH):
+        logits = target.forward(token_tensor(fed), 1)
+        row = torch.softmax(Penalizer().rows(logits, penalties, prompt, path, [])[0].double(), 0)
+        rows.append(row)
+        path.append(int(row.argmax()))
+        fed = path[-1:]
+    return Uncertain(prompt, path, torch.stack(rows))
+
+
+def find_uncertain(target: TorchEngine, tokenizer: TextTokenizer, penalties: Penalties) -> Uncertain:
+    """Of some short prompts the one whose drafted positions are the least certain. Deterministic."""
+    words = [tokenizer.encode_text(word)[0] for word in (" os", " le", " event", " source")]
+    start = [tokenizer.control_id("<eos>"), *[tokenizer.control_id("<file>")] * 4]
+    found: list[Uncertain] = []
+    for seed in range(60):
+        rng = random.Random(seed)
+        body = [rng.choice(words[: rng.choice([2, 3])]) for _ in range(rng.choice([12, 16, 20, 24]))]
+        found.append(look_ahead(target, [*start, *body], penalties))
+    return max(found, key=lambda one: sum(p * (1 - p) for p in one.likelihoods[1:]) * one.likelihoods[0])
+
+
+def homogeneity(one: Counter[Cell], other: Counter[Cell]) -> float:
+    """The p-value of a chi-square test of two equally large samples; cells with fewer than 10 together are pooled."""
+    pairs: list[tuple[int, int]] = []
+    pooled = (0, 0)
+    for key in one.keys() | other.keys():
+        pair = (one[key], other[key])
+        if sum(pair) < 10:
+            pooled = (pooled[0] + pair[0], pooled[1] + pair[1])
+        else:
+            pairs.append(pair)
+    if sum(pooled) > 0:
+        pairs.append(pooled)
+    return tail(sum((a - b) ** 2 / (a + b) for a, b in pairs), len(pairs) - 1)
+
+
+@pytest.mark.parametrize(
+    "penalties", [Penalties(), Penalties(repetition=1.1, presence=0.3, frequency=0.2)], ids=["alone", "with penalties"]
+)
+async def test_drafts_leave_the_distribution_as_it_is(
+    served: Served, target: TorchEngine, tokenizer: TextTokenizer, penalties: Penalties
+) -> None:
+    case = find_uncertain(target, tokenizer, penalties)
+    assert sum(0.1 < p < 0.9 for p in case.likelihoods[1:]) >= 2, f"too certain to tell: {case.likelihoods}"
+    sampling = {
+        "repetition_penalty": penalties.repetition,
+        "presence_penalty": penalties.presence,
+        "frequency_penalty": penalties.frequency,
+    }
+    counts: list[Counter[Cell]] = []
+    drafted = accepted = 0
+    for first_seed, draft in ((0, follow(case.path)), (REQUESTS, None)):
+        drawn = await served.run_all(
+            [(case.prompt, draft)] * REQUESTS,
+            max_tokens=PATH + 1,
+            seeds=range(first_seed, first_seed + REQUESTS),
+            temperature=1.0,
+            ignore_eos=True,
+            **sampling,
+        )
+        counts.append(Counter(case.cell(one.tokens) for one in drawn))
+        drafted += sum(one.report.drafted for one in drawn)
+        accepted += sum(one.report.accepted for one in drawn)
+    # Drafts were made, and neither all nor none of them were kept.
+    assert drafted > REQUESTS / 2
+    assert 0.1 * drafted < accepted < 0.9 * drafted
+    with_drafts, without = counts
+    expected = case.expected()
+    assert goodness_of_fit(without, expected) > SIGNIFICANT
+    assert goodness_of_fit(with_drafts, expected) > SIGNIFICANT, (with_drafts, expected)
+    assert homogeneity(with_drafts, without) > SIGNIFICANT
+
+
+async def test_a_certain_draft_is_accepted_as_often_as_it_is_likely(
+    served: Served, target: TorchEngine, tokenizer: TextTokenizer
+) -> None:
+    """Acceptance probability p(x), and never the draft again where it was rejected: the residual has none of it."""
+    case = find_uncertain(target, tokenizer, Penalties())
+    unlikely = int(case.rows[1].topk(2).indices[1])
+    predicted = [case.path[0], unlikely, unlikely]
+    drawn = await served.run_all(
+        [(case.prompt, follow(predicted))] * REQUESTS,
+        max_tokens=3,
+        seeds=range(10_000, 10_000 + REQUESTS),
+        temperature=1.0,
+        ignore_eos=True,
+    )
+    drafted = [one for one in drawn if one.tokens[0] == case.path[0] and one.report.drafted]
+    assert len(drafted) > REQUESTS / 4
+    p = float(case.rows[1][unlikely])
+    kept = sum(one.tokens[1] == unlikely for one in drafted)
+    assert kept == sum(one.report.accepted > 0 for one in drafted), "a rejected draft token came out all the same"
+    followed = sum(one.tokens[1] == case.path[1] for one in drafted)
+    cells = Counter({(1, 0): kept, (1, 1): followed, (1, 2): len(drafted) - kept - followed})
+    likeliest = float(case.rows[1][case.path[1]])
+    expected = {(1, 0): p, (1, 1): likeliest, (1, 2): 1 - p - likeliest}
+    assert goodness_of_fit(cells, expected) > SIGNIFICANT
