@@ -61,12 +61,17 @@ def figures(samples: Sequence[QualitySample]) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One form. no_op: edits that change nothing, and gave the same bytes. refused: reason -> edits."""
+    """One form. refused: reason -> edits.
+
+    no_op: edits that change nothing, and gave the same bytes. no_op_refused: those for which the service gave an error
+    instead: they count as wrong, and the caller's file is safe all the same.
+    """
 
     form: str
     all: Figures
     by_language: dict[str, Figures]
     no_op: Proportion
+    no_op_refused: int
     refused: dict[str, int]
     not_expressible: int
     output_tokens: int
@@ -98,6 +103,7 @@ class QualityReport:
             all=figures(edits),
             by_language={name: figures([sample for sample in edits if sample.language == name]) for name in languages},
             no_op=_share(sample.score.byte_exact for sample in no_ops),
+            no_op_refused=sum(sample.status != "OK" for sample in no_ops),
             refused=dict(Counter(sample.status for sample in edits if sample.status != "OK")),
             not_expressible=self.not_expressible.get(form, 0),
             output_tokens=sum(sample.output_tokens for sample in edits),
@@ -128,7 +134,12 @@ class QualityReport:
             "drafter": self.drafter,
             "configuration": self.setup["configuration"],
             **row.all.to_json(),
-            "no_op": {"edits": row.no_op.total, "same_bytes_rate": row.no_op.rate},
+            "no_op": {
+                "edits": row.no_op.total,
+                "same_bytes_rate": row.no_op.rate,
+                "refused": row.no_op_refused,
+                "changed": row.no_op.total - row.no_op.count - row.no_op_refused,
+            },
             "refused": row.refused,
             "not_expressible": row.not_expressible,
             "output_tokens": row.output_tokens,
@@ -212,6 +223,12 @@ def _notes(report: QualityReport) -> list[str]:
         if row.refused:
             counts = ", ".join(f"{reason} {count}" for reason, count in sorted(row.refused.items()))
             lines.append(f"{row.form}: refused: {counts}.")
+        if row.no_op.count < row.no_op.total:
+            changed = row.no_op.total - row.no_op.count - row.no_op_refused
+            lines.append(
+                f"{row.form}: of {row.no_op.total} edits that change nothing, {row.no_op_refused} were refused and "
+                f"{changed} changed the file."
+            )
         if row.not_expressible:
             lines.append(f"{row.form}: {row.not_expressible} edits cannot be said in this form.")
     return lines
