@@ -152,10 +152,10 @@ def test_the_command_goes_on_where_it_stopped(tmp_path: Path, address: str, monk
     assert rows["update"]["exact_but_blank_lines"] == 1
     assert rows["update"]["untouched_lines_changed"] == 0
     assert rows["update"]["hunks"] == {"applied": 3, "missed": 0, "applied_rate": 1}
-    for form in ("update", "search-replace"):
+    for form in ("update", "search-replace"):  # whether they are placed or refused is the service's affair
         no_op = rows[form]["no_op"]
-        assert (no_op["edits"], no_op["changed"]) == (3, 0)
-        assert 3 * no_op["same_bytes_rate"] == 3 - no_op["refused"]  # whether it refuses them is the service's choice
+        assert no_op["edits"] == 3
+        assert round(3 * no_op["same_bytes_rate"]) == 3 - no_op["refused"] - no_op["changed"]
     assert rows["diff"]["no_op"]["edits"] == 0
     assert set(rows["update"]["by_language"]) == {"python", "ruby"}
     assert rows["update"]["by_language"]["python"]["edits"] == 2
