@@ -14,13 +14,12 @@ Drafting never breaks serving: what a drafter raises is logged and counted, and 
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,7 @@ import torch
 from numpy.typing import NDArray
 from vllm.config import VllmConfig
 from vllm.platforms import current_platform
+from vllm.tokenizers.registry import cached_tokenizer_from_config
 from vllm.triton_utils.dispatcher import register_kernels
 from vllm.v1.sample import rejection_sampler
 
@@ -37,6 +37,7 @@ from drafts.core.none_drafter import NoneDrafter
 from drafts.core.step_budget import share
 from drafts.core.types import Drafter, DraftReport, DraftRequest
 from drafts.payload import decode, encode_report
+from drafts.text_tokens import TextTokens
 
 if TYPE_CHECKING:
     from vllm.sampling_params import SamplingParams
@@ -92,6 +93,8 @@ class CopyProposer:
         self._cost = StepCost(float(options.pop("cost_ratio", 0.05)), fit=bool(options.pop("fit_cost", False)))
         if options:
             raise ValueError(f"unknown keys in additional_config['redraft']: {sorted(options)}")
+        self._model_config = vllm_config.model_config
+        self._text_tokens: TextTokens | None = None
         self._runner: GPUModelRunner | None = None
         self._rows: OrderedDict[str, _Row] = OrderedDict()
         self._reports: OrderedDict[str, DraftReport] = OrderedDict()
@@ -101,7 +104,13 @@ class CopyProposer:
         self._step_rows: frozenset[str] = frozenset()
 
     def load_model(self, *args: object) -> None:
-        """vLLM's hook: there is no draft model to load."""
+        """vLLM's hook. There is no draft model to load, but the tokenizer: for predicted texts, and to follow a text by
+        its bytes."""
+        backend = getattr(cached_tokenizer_from_config(self._model_config), "backend_tokenizer", None)
+        if backend is None:
+            logger.info("the model has no fast tokenizer: predicted texts are refused, and followed by tokens only")
+            return
+        self._text_tokens = TextTokens(backend.to_str())
 
     def bind(self, runner: GPUModelRunner) -> None:
         self._runner = runner
@@ -147,15 +156,12 @@ class CopyProposer:
         for i, row in active:
             # The last token of the output, and of the model's length, is always the target's own.
             left = min(row.max_tokens - row.seen, self._max_model_len - int(num_tokens_no_spec[i])) - 1
-            with self._guard(row):
-                drafts[i] = row.drafter.propose(max(min(self._max_draft_tokens, left), 0))
+            drafts[i] = self._propose(row, max(min(self._max_draft_tokens, left), 0))
         if sum(map(len, drafts)) > self._batch_draft_tokens:
             shares = share([len(draft) for draft in drafts], self._batch_draft_tokens)
             for i, row in active:
                 if shares[i] < len(drafts[i]):
-                    drafts[i] = []
-                    with self._guard(row):
-                        drafts[i] = row.drafter.propose(shares[i])
+                    drafts[i] = self._propose(row, shares[i])
         for i, row in active:
             row.draft = drafts[i]
         return drafts
@@ -171,10 +177,13 @@ class CopyProposer:
             at = next(i for i, token in enumerate(sampled) if token in row.stop_tokens)
             emitted = sampled[: at + 1]
             row.ended = True
-        with self._guard(row):
-            for missed in _passes(tokens[start : total - len(sampled)].tolist(), row.draft):
+        unseen = tokens[start : total - len(sampled)].tolist() if start < total - len(sampled) else []
+        try:
+            for missed in _passes(unseen, row.draft):
                 row.drafter.observe(missed)
             row.drafter.observe(emitted)
+        except Exception as error:  # noqa: BLE001  # logged and counted: drafting never breaks serving
+            self._fail(row, error)
         row.seen = total - row.prompt_length
         if self._runner is None:
             row.tokens = tokens[:total].copy()
@@ -182,21 +191,24 @@ class CopyProposer:
             row.ended = True
             self._finish(row)
 
-    @contextlib.contextmanager
-    def _guard(self, row: _Row) -> Iterator[None]:
-        """A bug in a drafter costs its request the speed-up and nothing else."""
+    def _propose(self, row: _Row, limit: int) -> list[int]:
         try:
-            yield
-        except Exception as error:  # noqa: BLE001  # logged without its message, which logger.exception would print
-            # Type and place only: an exception's message may hold tokens, which are the caller's text.
-            logger.error(
-                "drafting failed for request %s: it goes on without draft tokens: %s at %s",
-                row.name,
-                type(error).__name__,
-                " < ".join(f"{f.filename}:{f.lineno}" for f in reversed(traceback.extract_tb(error.__traceback__))),
-            )
-            self._failures += 1
-            row.drafter = NoneDrafter()
+            return row.drafter.propose(limit)
+        except Exception as error:  # noqa: BLE001  # logged and counted: drafting never breaks serving
+            self._fail(row, error)
+            return []
+
+    def _fail(self, row: _Row, error: Exception) -> None:
+        """A bug in a drafter costs its request the speed-up and nothing else."""
+        # Type and place only: an exception's message may hold tokens, which are the caller's text.
+        logger.error(
+            "drafting failed for request %s: it goes on without draft tokens: %s at %s",
+            row.name,
+            type(error).__name__,
+            " < ".join(f"{f.filename}:{f.lineno}" for f in reversed(traceback.extract_tb(error.__traceback__))),
+        )
+        self._failures += 1
+        row.drafter = NoneDrafter()
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -236,11 +248,18 @@ class CopyProposer:
             )
             key = (params.extra_args or {}).get("redraft_key")
             row.key = key if isinstance(key, str) else None
-        with self._guard(row):
-            payload = decode(params.extra_args if params is not None else None, prompt, self._max_draft_tokens)
-            if payload.request is not None and payload.request.max_draft_tokens > 0:
+        try:
+            extra_args, tokenizer = params.extra_args if params is not None else None, self._text_tokens
+            payload = decode(extra_args, prompt, self._max_draft_tokens, tokenizer)
+            request = payload.request or DraftRequest()
+            if payload.request is not None and request.max_draft_tokens > 0:
                 row.drafter = CopyDrafter(self._cost)
-            row.drafter.start(payload.request or DraftRequest())
+                if tokenizer is not None and tokenizer.known:
+                    newlines = request.newline_tokens or tokenizer.newlines
+                    request = replace(request, token_bytes=tokenizer.bytes_of, newline_tokens=newlines)
+            row.drafter.start(request)
+        except Exception as error:  # noqa: BLE001  # logged and counted: drafting never breaks serving
+            self._fail(row, error)
         return row
 
     def _purge(self) -> None:

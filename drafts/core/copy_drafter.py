@@ -114,14 +114,14 @@ class CopyDrafter:
     # -- following -------------------------------------------------------------------------------------------------
 
     def _advance(self, tokens: list[int]) -> None:
+        if self._follower is not None and self._follow_bytes(self._follower, tokens):
+            return
         cursor = self._cursor
         if cursor is None:
-            if self._follower is not None:
-                self._follow_bytes(self._follower, tokens)
             return
         was_sure = self._beliefs.sure(cursor)
         followed = cursor.follow(tokens)
-        if cursor.source is self._main and cursor.run >= KNOWN:
+        if cursor.source is self._main and followed and cursor.run >= KNOWN:
             self._known = cursor.position
             self._resume.left(None)
         if followed == len(tokens):
@@ -135,20 +135,21 @@ class CopyDrafter:
                 follower = ByteFollower(self._main.tokens, cursor.position, self._request.token_bytes)
                 self._follow_bytes(follower, tokens[followed:])
 
-    def _follow_bytes(self, follower: ByteFollower, tokens: list[int]) -> None:
-        """Go on by bytes; at the next border that both sides share, tokens follow again."""
+    def _follow_bytes(self, follower: ByteFollower, tokens: list[int]) -> bool:
+        """Go on by bytes; whether that came to a border that both sides share, from where tokens follow again."""
         self._follower = None
         for index, token in enumerate(tokens):
             if not follower.feed(token):
-                return
+                return False
             if follower.at_border:
                 self._known = follower.position
                 self._resume.left(None)
                 self._cursor = Cursor(self._main, follower.position, Place.REALIGNED, SURE)
                 if index + 1 < len(tokens):
                     self._advance(tokens[index + 1 :])
-                return
+                return True
         self._follower = follower
+        return False
 
     # -- seeking ---------------------------------------------------------------------------------------------------
 

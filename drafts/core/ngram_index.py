@@ -8,7 +8,7 @@ Answers are *next* positions: for an n-gram that ends at source[i], the position
 
 from __future__ import annotations
 
-CHUNK = 1024
+CHUNK = 512
 # Chunks looked into on each side of the place of interest.
 _REACH = 32
 
@@ -48,10 +48,11 @@ class NgramIndex:
     def _build(self, first: int) -> None:
         """Index chunks that are not complete, nearest first, until about a chunk's worth of tokens is done."""
         work = 0
-        for number in sorted(self._open, key=lambda number: abs(number - first)):
-            work += self._extend(number)
-            if work > CHUNK // 2:
-                break
+        for distance in range(_REACH + 1):
+            for number in {first + distance, first - distance} & self._open:
+                work += self._extend(number)
+                if work > CHUNK // 2:
+                    return
 
     def _extend(self, number: int) -> int:
         """Index what is new in a chunk, which holds the n-grams whose next position is in it; how many those were."""

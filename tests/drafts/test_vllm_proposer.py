@@ -17,6 +17,7 @@ from service.config import MAX_DRAFT_TOKENS, EngineConfig, ModelConfig
 from service.engine.base import FinishReason, GenerateRequest
 from service.engine.vllm import VllmEngine, environment
 from service.prompts import RenderedPrompt
+from service.prompts.tokenization import TextTokenizer
 
 K = 16
 BUDGET = 40
@@ -296,6 +297,40 @@ def test_forgotten_requests_are_forgotten_here_too(make_proposer: Make) -> None:
     stats = target.proposer.stats()
     assert stats["rows"] == 0
     assert stats["reports"] <= 4096
+
+
+def test_text_in_other_tokens_is_still_followed(make_proposer: Make, engine_model: ModelConfig) -> None:
+    tokenizer = TextTokenizer.load(engine_model.path)
+    lines = [f"    total_{i} = compute(total_{i - 1}, rate={i}, limit=None)\n" for i in range(12)]
+    predicted = tokenizer.encode_text("".join(lines))
+    # The target writes the first line letter by letter.
+    output = [token for letter in lines[0] for token in tokenizer.encode_text(letter)]
+    output += tokenizer.encode_text("".join(lines[1:]))
+    passes = []
+    for loaded in (False, True):
+        proposer = make_proposer()
+        if loaded:
+            proposer.load_model()
+        target = Target(proposer)
+        target.add("a", make_tokens(20, 2), output, kept(predicted))
+        passes.append(target.run("a").target_passes)
+    assert passes[1] < passes[0]
+
+
+def test_cost_is_fitted_to_the_engine_s_own_steps(make_proposer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("drafts.vllm_proposer.time.perf_counter", lambda: clock.now)
+    proposer = make_proposer(fit_cost=True, cost_ratio=0.2)
+    target = Target(proposer)
+    for i in range(12):
+        # Copies and inventions in turn, so that steps are of different widths.
+        output = [*make_tokens(40, i), *make_tokens(10, 50 + i), *make_tokens(40, i)]
+        target.add(f"r{i}", make_tokens(20, 90 + i), output, kept(output[:40]))
+        while target.emitted[f"r{i}"] < len(output):
+            target.step()
+            clock.now += 0.010 * (1 + 0.03 * sum(map(len, target.drafts.values())))
+        target.drop(f"r{i}")
+    assert proposer.stats()["cost_ratio"] == pytest.approx(0.03, rel=0.05)
 
 
 def test_malformed_payload_costs_the_speed_up_and_nothing_else(
