@@ -2,35 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from evals.corpus.records import EditRecord
-from evals.html import latency
+from evals.html import compare, identity, latency, quality, replay, strips
 from evals.html.edits import Edits
 from evals.html.model import Figure, PageReport, RunNote, Section
 from evals.html.run_files import RunFile
 from evals.replay.command import example_records
+from evals.replay.tokenizers import NamedTokenizer
 
 
-def build(runs: Sequence[RunFile], records: Iterable[EditRecord] = ()) -> PageReport:
-    """The report of some runs. records: the texts of their edits, as far as they are at hand.
+def build(
+    runs: Sequence[RunFile],
+    tokenizer: NamedTokenizer,
+    records: Sequence[EditRecord] = (),
+    *,
+    strip_edits: int = strips.MOST,
+    advance: Callable[[], None] = lambda: None,
+) -> PageReport:
+    """The report of some runs.
+
+    tokenizer, records: the tokenizer that replays were made in, and the texts of their edits, as far as they are at
+    hand. strip_edits: how many edits of a replay get a region strip; advance is called after each.
 
     Raises RunFileError.
     """
     edits = Edits(records)
     figures: list[Figure] = []
     sections: list[Section] = []
-    alone = {run.kind: sum(other.kind == run.kind for other in runs) == 1 for run in runs}
+    earlier: dict[str, tuple[RunFile, compare.AnyReport]] = {}
     for run in runs:
-        if run.kind == "latency":
-            report = latency.read_latency(run)
-            edits.offer(example_records())
-            rows = report.rows
-            figures += latency.headline(report, rows, run.letter)
-            sections.append(latency.section(run, report, rows, edits, alone=alone[run.kind]))
+        alone = sum(other.kind == run.kind for other in runs) == 1
+        report: compare.AnyReport
+        match run.kind:
+            case "latency":
+                report = latency.read_latency(run)
+                edits.offer(example_records())
+                rows = report.rows
+                figures += latency.headline(report, rows, run.letter)
+                made = latency.section(run, report, rows, edits, alone=alone)
+            case "replay":
+                report = replay.read_replay(run)
+                texts = example_records() if report.corpus == "examples" else tuple(records)
+                edits.offer(texts)
+                figures += replay.headline(report, run.letter)
+                drawn = strips.draw(report, edits, texts, tokenizer, most=strip_edits, advance=advance)
+                made = replay.section(run, report, edits, drawn.note, alone=alone)
+            case "identity":
+                report = identity.read_identity(run)
+                figures += identity.headline(report, run.letter)
+                made = identity.section(run, report, edits, alone=alone)
+            case _:
+                report = quality.read_quality(run)
+                figures += quality.headline(report, run.letter)
+                made = quality.section(run, report, edits, alone=alone)
+        sections.append(made)
+        if run.kind in earlier:
+            first, before = earlier[run.kind]
+            sections.append(compare.section(first, run, compare.compare(before, report)))
+        else:
+            earlier[run.kind] = run, report
     return PageReport(
-        title="redraft: measured",
+        title="redraft, measured",
         runs=tuple(RunNote(run.letter, run.kind, run.path.name, _facts(run.record)) for run in runs),
         figures=tuple(figures),
         sections=tuple(sections),

@@ -12,7 +12,10 @@ from evals.corpus.records import CorpusError, load_records
 from evals.corpus.whole_file import write_whole
 from evals.html.build import build
 from evals.html.run_files import RunFileError, read_runs
+from evals.html.strips import MOST
 from evals.json_file import write_json
+from evals.replay.tokenizers import EMBEDDED, load_tokenizer
+from service.prompts.tokenization import TokenizerError
 
 
 def report(
@@ -22,6 +25,12 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="The corpus of the runs. Then the page holds the diffs of its edits."),
     ] = None,
+    tokenizer: Annotated[
+        str, typer.Option(metavar="PATH", help="The tokenizer of a replay run, as it was given there.")
+    ] = EMBEDDED,
+    strips: Annotated[
+        int, typer.Option(min=0, help="Edits of a replay run that are shown pass by pass, the slowest first.")
+    ] = MOST,
     json_path: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Also write the report that the page shows as JSON.")
     ] = None,
@@ -33,7 +42,12 @@ def report(
     """
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
     try:
-        made = build(read_runs(runs), () if corpus is None else load_records(corpus))
+        made = build(
+            read_runs(runs),
+            load_tokenizer(tokenizer),
+            () if corpus is None else load_records(corpus),
+            strip_edits=strips,
+        )
         progress.print("Writing the page (the first seconds go into packing the plotting library) ...")
         from evals.html.render import page  # Altair takes a second to load: not for --help
 
@@ -42,7 +56,7 @@ def report(
         if json_path is not None:
             json_path.parent.mkdir(parents=True, exist_ok=True)
             write_json(json_path, made.to_json())
-    except (RunFileError, CorpusError, OSError) as error:
+    except (RunFileError, CorpusError, TokenizerError, OSError) as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(2) from None
     size = html.stat().st_size / 1e6

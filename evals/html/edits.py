@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evals.corpus.records import EditRecord, digest
-from evals.html.model import DiffLine, EditView, Strip, Table
+from evals.html.model import DiffLine, EditView, NamedDiff, Strip, Table
 
 CONTEXT_LINES: Final = 3
 MAX_DIFF_LINES: Final = 400
@@ -21,15 +21,19 @@ OTHER_TEXTS: Final = "The corpus given has other texts under this id, so no diff
 
 def diff(before: str, after: str) -> tuple[DiffLine, ...]:
     """A unified diff without its file header, cut after MAX_DIFF_LINES. Line ends are not shown."""
-    lines: list[DiffLine] = []
-    old, new = before.split("\n"), after.split("\n")
-    for line in list(difflib.unified_diff(old, new, lineterm="", n=CONTEXT_LINES))[2:]:
-        kind = {"@": "hunk", "+": "added", "-": "removed"}.get(line[:1], "same")
-        lines.append(DiffLine(kind, line.rstrip("\r")))
-    if len(lines) > MAX_DIFF_LINES:
-        left = len(lines) - MAX_DIFF_LINES
-        lines = [*lines[:MAX_DIFF_LINES], DiffLine("hunk", f"... {left} more lines of the diff are not shown")]
-    return tuple(lines)
+    return read_diff(list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=CONTEXT_LINES)))
+
+
+def read_diff(lines: Sequence[str]) -> tuple[DiffLine, ...]:
+    """The lines of a unified diff, without its file header."""
+    body = lines[2:] if lines[:1] and lines[0].startswith("---") else lines
+    made = [
+        DiffLine({"@": "hunk", "+": "added", "-": "removed"}.get(line[:1], "same"), line.rstrip("\r"))
+        for line in body[:MAX_DIFF_LINES]
+    ]
+    if len(body) > MAX_DIFF_LINES:
+        made.append(DiffLine("hunk", f"... {len(body) - MAX_DIFF_LINES} more lines of the diff are not shown"))
+    return tuple(made)
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class _Entry:
     facts: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     digests: set[str] = field(default_factory=set)
+    answers: list[NamedDiff] = field(default_factory=list)
     strip: Strip | None = None
 
 
@@ -74,6 +79,11 @@ class Edits:
         if texts is not None:
             entry.digests.add(texts)
 
+    def answer(self, name: str, title: str, difference: str) -> None:
+        """A unified diff from the author's text to a model's."""
+        self.key(name)
+        self._entries[name].answers.append(NamedDiff(title, read_diff(difference.split("\n"))))
+
     def draw(self, name: str, strip: Strip) -> None:
         self.key(name)
         self._entries[name].strip = strip
@@ -94,6 +104,7 @@ class Edits:
             diff=None if record is None else diff(record.before, record.after),
             missing=missing,
             tables=tuple(entry.tables),
+            answers=tuple(entry.answers),
             strip=entry.strip,
         )
 

@@ -163,8 +163,19 @@ class DiffLine:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedDiff:
+    """From one text to another. title: says which."""
+
+    title: str
+    lines: tuple[DiffLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EditView:
-    """What a point opens. diff: None when the texts are not at hand, and `missing` says why."""
+    """What a point opens. diff: None when the texts are not at hand, and `missing` says why.
+
+    answers: what a model wrote otherwise than the edit's author.
+    """
 
     key: str
     title: str
@@ -172,6 +183,7 @@ class EditView:
     diff: tuple[DiffLine, ...] | None
     missing: str
     tables: tuple[Table, ...] = ()
+    answers: tuple[NamedDiff, ...] = ()
     strip: Strip | None = None
 
 

@@ -102,10 +102,14 @@ class CauseFinder:
 
     def count(self, recorder: Recorder, k: int) -> Counter[Cause]:
         """Passes by cause; they sum to the passes made."""
-        found: Counter[Cause] = Counter()
+        return Counter(self.causes(recorder, k))
+
+    def causes(self, recorder: Recorder, k: int) -> list[Cause]:
+        """The cause of each pass, in order."""
+        found: list[Cause] = []
         at = 0
         for proposal, emitted in zip(recorder.proposals, recorder.emitted, strict=True):
-            found[self._cause(proposal, at, emitted, k)] += 1
+            found.append(self._cause(proposal, at, emitted, k))
             at += emitted
         return found
 
