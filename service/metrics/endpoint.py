@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from threading import Thread
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self, cast
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import REGISTRY, CollectorRegistry, Metric, start_http_server
 from prometheus_client.registry import Collector
 
 from service.config import MetricsConfig
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 _CLOSE_SECONDS: Final = 5.0
 
@@ -36,6 +39,16 @@ def together(*registries: CollectorRegistry) -> CollectorRegistry:
     return union
 
 
+def _as_text(app: WSGIApplication) -> WSGIApplication:
+    """Answers in Prometheus's text format, whatever is asked for. Prometheus prefers OpenMetrics, and there
+    prometheus_client (0.26) turns the colons of names into underscores: each of vLLM's names has one."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return app({**environ, "HTTP_ACCEPT": "text/plain"}, start_response)
+
+    return answer
+
+
 class MetricsEndpoint:
     """`GET /metrics` on the configured address: our metrics, and those of this process: vLLM's and Python's own.
 
@@ -54,6 +67,7 @@ class MetricsEndpoint:
                 "or metrics.host, or metrics.enabled=false"
             ) from error
         self._server, self._thread = started
+        self._server.set_app(_as_text(cast("WSGIApplication", self._server.get_app())))
         port = self._server.server_port
         self.url = f"http://[{host}]:{port}/metrics" if ":" in host else f"http://{host}:{port}/metrics"
 

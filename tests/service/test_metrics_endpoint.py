@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
-from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from service.client import Client, EditCall, UpdateSnippet
@@ -51,8 +50,12 @@ def test_our_metrics_next_to_those_of_the_process(process_gauge: Gauge) -> None:
         families = {family.name: family for family in parse(text)}
         assert {"redraft_outcomes", "vllm:something", "process_cpu_seconds"} <= families.keys()
         assert families["vllm:something"].samples[0].value == 7
-        parse_openmetrics: Any = openmetrics_parser.text_string_to_metric_families  # untyped
-        assert [*parse_openmetrics(get(endpoint.url, "application/openmetrics-text; version=1.0.0"))]
+        # What Prometheus 2 and 3 ask for, best first: whatever it is, a name must not change.
+        for accept in (
+            "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,*/*;q=0.1",
+            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=1.0.0;q=0.3",
+        ):
+            assert "\nvllm:something 7.0\n" in get(endpoint.url, accept)
     with pytest.raises(urllib.error.URLError):
         get(endpoint.url)
 
