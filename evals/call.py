@@ -23,8 +23,8 @@ class Called:
     failure: str | None = None
 
 
-def call(client: Client, example: ExampleEdit, draft: DraftOptions) -> Called:
-    """Streams one greedy call and measures it by this process's clock.
+def call(client: Client, example: ExampleEdit, draft: DraftOptions, *, begin: float | None = None) -> Called:
+    """Streams one greedy call and measures it by this process's clock. begin: the time.perf_counter it counts from.
 
     An edit that the model cannot do or gets wrong is an outcome, with the status FAILED_PRECONDITION; every other
     error of the service (service/errors.py) is raised.
@@ -36,7 +36,7 @@ def call(client: Client, example: ExampleEdit, draft: DraftOptions) -> Called:
     first: float | None = None
     applied: AppliedEdit | None = None
     failure: str | None = None
-    begin = time.perf_counter()
+    begin = time.perf_counter() if begin is None else begin
     try:
         for event in client.stream(request, timeout_seconds=CALL_SECONDS):
             if isinstance(event, AppliedEdit):
@@ -66,5 +66,6 @@ def call(client: Client, example: ExampleEdit, draft: DraftOptions) -> Called:
         rejected_tokens=report.rejected,
         drafter_seconds=report.drafter_ns / 1e9,
         matches_expected=text == example.expected,
+        queue_seconds=applied.timing.queue,
     )
     return Called(measurement, text)

@@ -11,9 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from evals.comparison import Row, best, compare
+from evals.latency_classes import ClassRow, by_class
 from evals.samples import Sample
 
 SCHEMA = 1
+
+_LOADS = {"closed": "{} in flight", "open": "{} arriving a second"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,30 @@ class LatencyReport:
     samples: tuple[Sample, ...]
 
     @property
+    def loads(self) -> list[str]:
+        """In order of first appearance."""
+        return list(dict.fromkeys(sample.load for sample in self.samples))
+
+    @property
     def rows(self) -> list[Row]:
+        """At the first load."""
+        return self.rows_at(self.loads[0])
+
+    def rows_at(self, load: str) -> list[Row]:
         """Without samples of the reference yet (a run that was cut short), outputs are compared with the subject's."""
-        measured = {sample.configuration for sample in self.samples}
+        samples = [sample for sample in self.samples if sample.load == load]
+        measured = {sample.configuration for sample in samples}
         reference = self.reference if self.reference in measured else self.subject
-        return compare(self.samples, subject=self.subject, reference=reference)
+        return compare(samples, subject=self.subject, reference=reference)
+
+    @property
+    def classes(self) -> list[ClassRow]:
+        return by_class(self.samples)
+
+    @property
+    def identical(self) -> bool:
+        """Every output of every configuration, at every load, is the reference's."""
+        return all(row.identical_rate == 1 for load in self.loads for row in self.rows_at(load))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -39,7 +61,8 @@ class LatencyReport:
             "subject": self.subject,
             "reference": self.reference,
             "environment": self.environment,
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [asdict(row) for row in self.classes],
+            "comparisons": [{"load": load, **asdict(row)} for load in self.loads for row in self.rows_at(load)],
             "samples": [sample.to_json() for sample in self.samples],
         }
 
@@ -53,10 +76,15 @@ class LatencyReport:
 
 
 def render(report: LatencyReport) -> RenderableType:
-    """The table, at most 80 columns wide, and beneath it what its figures mean and where they were measured."""
-    rows = report.rows
+    """The tables, at most 80 columns wide, and beneath them what the figures mean and where they were measured."""
+    tables = [_comparison(report, load) for load in report.loads]
+    return Group(*tables, _classes(report), Text(), *(Text(line) for line in notes(report, report.rows)))
+
+
+def _comparison(report: LatencyReport, load: str) -> Table:
+    rows = report.rows_at(load)
     table = Table(
-        title="Time to apply an example edit, prompt included",
+        title=f"Time to apply an edit, prompt included ({_LOADS[load.split('-')[0]].format(load.split('-')[1])})",
         title_justify="left",
         title_style="bold",
         box=None,
@@ -78,7 +106,31 @@ def render(report: LatencyReport) -> RenderableType:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row), style="bold" if row.configuration == report.subject else "")
-    return Group(table, Text(), *(Text(line) for line in notes(report, rows)))
+    return table
+
+
+def _classes(report: LatencyReport) -> Table:
+    """Of the subject: what its callers see."""
+    table = Table(
+        title=f"\nSeconds to the last byte by request class ({report.subject})",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    table.add_column("class", no_wrap=True)
+    table.add_column("load", no_wrap=True)
+    for heading in ("calls", "p50", "p95", "p99", "first", "queue"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in report.classes:
+        if row.configuration == report.subject:
+            total = row.total_seconds
+            figures = (total.p50, total.p95, total.p99, row.first_text_seconds.p50)
+            seconds = [f"{figure.estimate:.2f}" for figure in figures]
+            name = row.request_class.removeprefix("interactive/")
+            table.add_row(name, row.load, f"{row.calls}", *seconds, f"{row.queue_seconds_p50:.2f}")
+    return table
 
 
 def notes(report: LatencyReport, rows: Sequence[Row]) -> list[str]:

@@ -27,6 +27,7 @@ class Measurement:
     rejected_tokens: int = 0
     drafter_seconds: float = 0.0
     matches_expected: bool = False
+    queue_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -45,13 +46,18 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A measurement and its place in the run. process: the index of the fresh process in the run's order."""
+    """A measurement and its place in the run. process: the index of the fresh process in the run's order.
+
+    load: see load.Load. request_class: caller class/form/size bucket of the call.
+    """
 
     configuration: str
     example: str
     repeat: int
     process: int
     measurement: Measurement
+    load: str = "closed-1"
+    request_class: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Flat, in the field's names."""

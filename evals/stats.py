@@ -40,13 +40,18 @@ class Interval:
 
 
 def median_interval(values: Sequence[float], *, level: float = 0.95, seed: int = 0) -> Interval:
-    """The median and its percentile-bootstrap interval (Efron 1979), repeatable by seed.
+    """quantile_interval of the median."""
+    return quantile_interval(values, 0.5, level=level, seed=seed)
+
+
+def quantile_interval(values: Sequence[float], q: float, *, level: float = 0.95, seed: int = 0) -> Interval:
+    """The q-quantile and its percentile-bootstrap interval (Efron 1979), repeatable by seed.
 
     The interval is widened to hold the estimate, which a percentile interval of very few values may miss.
     """
-    estimate = median(values)
+    estimate = quantile(values, q)
     rng = random.Random(seed)
-    resampled = [median(rng.choices(values, k=len(values))) for _ in range(RESAMPLES)]
+    resampled = [quantile(rng.choices(values, k=len(values)), q) for _ in range(RESAMPLES)]
     tail = (1 - level) / 2
     low, high = quantile(resampled, tail), quantile(resampled, 1 - tail)
     return Interval(estimate, min(low, estimate), max(high, estimate))
