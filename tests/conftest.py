@@ -19,6 +19,14 @@ from service.prompts import RenderedPrompt, load_prompt_format
 from service.types import ApplyRequest, SourceFile
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """However many processes the tests run in, one of them has all that need an engine: no two engines at once."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if item.get_closest_marker("engine") or {"engine", "server_address"}.intersection(fixtures):
+            item.add_marker(pytest.mark.xdist_group("engine"))
+
+
 @pytest.fixture(scope="session")
 def engine_model() -> ModelConfig:
     """The embedded model."""
