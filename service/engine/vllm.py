@@ -36,6 +36,9 @@ def environment(engine: EngineConfig) -> dict[str, str]:
         "VLLM_CPU_KVCACHE_SPACE": str(engine.kv_cache_gib),
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_NO_USAGE_STATS": "1",
+        # A forked engine would inherit the locks of this process's threads (gRPC's, the metrics') as they are, and its
+        # open ports.
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     }
     if engine.cpu_threads is not None:
         variables["OMP_NUM_THREADS"] = str(engine.cpu_threads)

@@ -20,7 +20,8 @@ async def test_engine_that_was_not_started_is_unavailable() -> None:
 
 
 def test_environment_keeps_the_operator_s_choices(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("VLLM_CPU_KVCACHE_SPACE", "OMP_NUM_THREADS", "VLLM_CPU_OMP_THREADS_BIND"):
+    unset = ("VLLM_CPU_KVCACHE_SPACE", "VLLM_WORKER_MULTIPROC_METHOD", "OMP_NUM_THREADS", "VLLM_CPU_OMP_THREADS_BIND")
+    for name in unset:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("VLLM_LOGGING_LEVEL", "DEBUG")
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
@@ -29,3 +30,4 @@ def test_environment_keeps_the_operator_s_choices(monkeypatch: pytest.MonkeyPatc
     assert variables["VLLM_USE_V2_MODEL_RUNNER"] == "0"
     assert variables["VLLM_CPU_KVCACHE_SPACE"] == "3"
     assert variables["OMP_NUM_THREADS"] == "2"
+    assert variables["VLLM_WORKER_MULTIPROC_METHOD"] == "spawn"
