@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 from drafts.align import plan_edit
 from evals.example_edits import load_examples
@@ -17,6 +18,11 @@ from service.drafter_config import CopyDrafterConfig
 from service.engine.vllm import VllmEngine
 from service.prompts import RenderedPrompt, load_prompt_format
 from service.types import ApplyRequest, SourceFile
+
+
+# A deadline for one example is a timed test: a busy machine fails it.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
