@@ -19,7 +19,6 @@ from service.engine.vllm import VllmEngine
 from service.prompts import RenderedPrompt, load_prompt_format
 from service.types import ApplyRequest, SourceFile
 
-
 # A deadline for one example is a timed test: a busy machine fails it.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
