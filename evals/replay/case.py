@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from drafts.align import plan_edit
 from drafts.align.plan import Edit, Instruction, Plan
+from drafts.core.types import DraftRequest
 from evals.corpus.records import EditRecord
 from evals.replay.forms import lf
 from service.prompts.base import Answer, PromptBuilder, RenderedPrompt, TokenSpan, expect
@@ -29,6 +31,11 @@ class ReplayCase:
     plan: Plan
     prompt: RenderedPrompt
     output: tuple[int, ...]
+    token_bytes: Callable[[int], bytes]
+
+    def draft_request(self, k: int) -> DraftRequest:
+        """What the worker hands to the drafter: the service's request, and the tokenizer's bytes."""
+        return replace(self.prompt.draft_request(k), token_bytes=self.token_bytes)
 
     @property
     def capacity(self) -> int:
@@ -73,4 +80,4 @@ def make_case(record: EditRecord, form: str, edit: Edit, tokenizer: TextTokenize
     request = ApplyRequest(request_id=record.id, file=file, edit=edit)
     plan = plan_edit(file.text, edit, file.language)
     prompt = ReplayFormat(tokenizer).render(request, plan)
-    return ReplayCase(record.id, form, plan, prompt, (*tokenizer.encode_text(output), END_TOKEN))
+    return ReplayCase(record.id, form, plan, prompt, (*tokenizer.encode_text(output), END_TOKEN), tokenizer.token_bytes)

@@ -149,7 +149,7 @@ def _one_edit(
 def replay_one(case: ReplayCase, entrant: Entrant, g: float | None) -> EditRun:
     """Raises ReplayError when the output or the counts are not the recorded ones."""
     recorder = Recorder(entrant.make(case, COSTS[0] if g is None else g), entrant.k, len(case.output))
-    emitted, report = replay(recorder, case.prompt.draft_request(entrant.k), case.output, entrant.k)
+    emitted, report = replay(recorder, case.draft_request(entrant.k), case.output, entrant.k)
     passes = len(recorder.emitted)
     drafted = sum(map(len, recorder.proposals))
     if tuple(emitted) != case.output or (report.target_passes, report.drafted) != (passes, drafted):

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from service.config import EMBEDDED_MODEL_PATH
 from service.prompts.tokenization import TextTokenizer, TokenizerError
 
 EMBEDDED = "embedded"
+_REMEMBERED = 2048  # texts
+
+
+class _RememberingTokenizer(TextTokenizer):
+    """Every form of an edit has the same texts: each is encoded once."""
+
+    def __init__(self, tokenizer_json: str) -> None:
+        self._encoded = lru_cache(maxsize=_REMEMBERED)(super().encode_text)  # the constructor encodes, too
+        super().__init__(tokenizer_json)
+
+    def encode_text(self, text: str) -> list[int]:
+        return list(self._encoded(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +48,7 @@ def load_tokenizer(name: str) -> NamedTokenizer:
         )
     data = path.read_bytes()
     try:
-        tokenizer = TextTokenizer(data.decode("utf-8"))
+        tokenizer = _RememberingTokenizer(data.decode("utf-8"))
     except TokenizerError:
         raise
     except Exception as error:  # the tokenizers library raises bare Exceptions for what it cannot read
