@@ -19,11 +19,12 @@ from evals.corpus.from_git import Advance, GitMiner, GitOptions
 from evals.corpus.from_packages import PackageMiner, PackageOptions
 from evals.corpus.git_plumbing import GitError, Repository
 from evals.corpus.journal import cache_folder
-from evals.corpus.lock import LockError, read_lock
+from evals.corpus.lock import LockError, Pair, read_lock
 from evals.corpus.records import CorpusError, EditRecord, load_records, write_records
 from evals.corpus.registries import Registries
 from evals.corpus.whole_file import write_whole
 from service import languages as known_languages
+from service.embedded.training.sources import Package, read_packages
 
 app = typer.Typer(no_args_is_help=True, help="Build corpora of real edits, and see what one holds.")
 
@@ -102,7 +103,7 @@ def from_packages(
             miner = PackageMiner(pairs, Registries(cache_folder() / "archives"), options, advance)
             interrupted = _survive(miner.run)
         if markdown_path is not None and miner.records and not interrupted:
-            preface = _preface(lockfile, options, len(pairs))
+            preface = _preface(lockfile, options, pairs)
             page = markdown(datasheet(miner.records), "A corpus of real edits from released packages", preface)
             write_whole(markdown_path, page.encode())
     except (LockError, ValueError, OSError) as error:
@@ -116,20 +117,29 @@ def from_packages(
     raise typer.Exit(1 if miner.failed else 0)
 
 
-def _preface(lockfile: Path, options: PackageOptions, pairs: int) -> list[str]:
+def _preface(lockfile: Path, options: PackageOptions, pairs: Sequence[Pair]) -> list[str]:
     digest = hashlib.sha256(lockfile.read_bytes()).hexdigest()
     limits = options.limits
+    trained = sorted(pair.repo for pair in pairs if _key(pair) in {_key(package) for package in read_packages()})
     return [
-        f"Made by `redraft eval corpus packages {lockfile.name} --datasheet FILE` from {pairs} pairs of releases, each "
-        "archive pinned by version and SHA-256. An edit is a text file that is in both releases and not the same: what "
-        "was changed between two releases, often by several commits, and without a word on why (`instruction` is "
-        "empty). Only the lock file is shipped; whoever wants the corpus builds it, and gets the same one.",
+        f"Made by `redraft eval corpus packages {lockfile.name} --datasheet FILE` from {len(pairs)} pairs of releases, "
+        "each archive pinned by version and SHA-256. An edit is a text file that is in both releases and not the "
+        "same: what was changed between two releases, often by several commits, and without a word on why "
+        "(`instruction` is empty). Only the lock file is shipped; whoever wants the corpus builds it, and gets the "
+        "same one.",
         f"Left out: built, generated and vendored files, files of fewer than {limits.min_lines} or more than "
         f"{limits.max_lines} lines or over {limits.max_bytes} bytes, and edits that remove and add more than "
         f"{limits.max_changed:.0%} of the lines. At most {options.per_language} edits of a language from a package, "
-        f"drawn by seed {options.seed}. None of the packages is among those that the embedded model was trained on.",
+        f"drawn by seed {options.seed}. Languages go by the files' names, so a C++ header called .h counts as c.",
+        f"The embedded model was trained on {', '.join(trained)}: it has an easy time there."
+        if trained
+        else "None of the packages is among those that the embedded model was trained on.",
         f"SHA-256 of the lock file: `{digest}`.",
     ]
+
+
+def _key(package: Pair | Package) -> tuple[str, str]:
+    return package.registry, package.name.lower().replace("_", "-")
 
 
 @app.command()

@@ -239,6 +239,7 @@ def test_the_command(tmp_path: Path, offline_pip: Path, monkeypatch: pytest.Monk
     assert done.exit_code == 0, done.output
     assert len(load_records(out)) == 2
     assert hashlib.sha256(path.read_bytes()).hexdigest() in sheet.read_text()
+    assert "None of the packages is among those" in sheet.read_text()
     path.write_text(
         path.read_text() + path.read_text().replace("redraft-tried", "not-there").replace("redraft_tried", "x")
     )
