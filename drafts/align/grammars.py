@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
+import time
+from collections import Counter
 from functools import cache
 from typing import Final
 
@@ -40,14 +43,57 @@ LANGUAGES: Final[frozenset[str]] = frozenset(_MODULES)
 
 MAX_BYTES: Final = 4 << 20
 """Longer texts are not parsed: a request's limit is lower, and a tree takes many times the text's memory."""
+_CHUNK: Final = 1 << 16
+_SECONDS: Final = 0.5
+_SECONDS_A_BYTE: Final = 2e-6
+"""Ordinary text takes a tenth of that; error recovery on garbage may take time without bounds."""
+_COMMENT_ENDS: Final = re.compile(rb"/\*|\*/")
+_YAML_COLUMNS: Final = 60
+_YAML_INDICATORS: Final = re.compile(rb"[-?:]\s")
+_UNCLOSED: Final = 50
 
 
 def parse(data: bytes, language: str | None) -> Tree | None:
-    """The syntax tree of a text in UTF-8, errors and all; None without a grammar for the language."""
+    """The syntax tree of a text in UTF-8, errors and all.
+
+    None without a grammar for the language, and for text that would take tree-sitter beyond bounds of time or memory.
+    """
     grammar = _grammar(language or "")
-    if grammar is None or len(data) > MAX_BYTES:
+    if grammar is None or len(data) > MAX_BYTES or _is_beyond(data, language):
         return None
-    return Parser(grammar).parse(data)
+    until = time.thread_time() + _SECONDS + _SECONDS_A_BYTE * len(data)
+
+    def is_too_long(_offset: int, _has_error: bool) -> bool:
+        return time.thread_time() > until
+
+    try:
+        return Parser(grammar).parse(lambda offset, _: data[offset : offset + _CHUNK], progress_callback=is_too_long)
+    except ValueError:
+        # Given up, by is_too_long.
+        return None
+
+
+def _is_beyond(data: bytes, language: str | None) -> bool:
+    """Text that a grammar's own scanner does not survive.
+
+    YAML's keeps one entry for each open level in a buffer of 1 KiB and does not look where it ends; Swift's and
+    Kotlin's take ever longer for each comment opened inside another, and nobody can stop them there.
+    """
+    if language == "yaml":
+        return any(
+            len(line) > _YAML_COLUMNS
+            and (_yaml_prefix(line) > _YAML_COLUMNS or len(_YAML_INDICATORS.findall(line)) > _YAML_COLUMNS)
+            for line in data.split(b"\n")
+        )
+    if language in ("kotlin", "swift"):
+        ends = Counter(_COMMENT_ENDS.findall(data))
+        return ends[b"/*"] - ends[b"*/"] > _UNCLOSED
+    return False
+
+
+def _yaml_prefix(line: bytes) -> int:
+    """Columns before what a line says, indicators of sequences and keys included."""
+    return len(line) - len(line.lstrip(b" \t\r?-"))
 
 
 @cache

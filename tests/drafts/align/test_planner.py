@@ -161,7 +161,7 @@ def test_instruction_keeps_the_original_without_confidence() -> None:
 CODE = {
     "python": "class A:\n    @p\n    def f(self):\n        return 1\n\n    def g(self):\n        return (2,\n)\n",
     "typescript": "/** A. */\nexport class A {\n  f(): number {\n    return 1\n  }\n\n  g = () => {\n  }\n}\n",
-    "rust": "/// S.\n#[derive(A)]\nstruct S {\n    a: u8,\n}\n\nimpl S {\n    fn f(&self) -> u8 {\n        1\n    }\n}\n",
+    "rust": "//! S.\n#[derive(A)]\nstruct S {\n    a: u8,\n}\n\nimpl S {\n    fn f(&self) -> u8 {\n        1\n    }\n}",
     "yaml": "a:\n  b: 1\n  c:\n    - d\n    - e: 2\n",
     "markdown": "# A\n\ntext\n\n## B\n\n- c\n- d\n",
 }

@@ -94,3 +94,25 @@ def test_spans_are_ordered_nested_whole_lines(language: str, cut: tuple[int, int
             around.pop()
         assert not around or span.end <= around[-1]
         around.append(span.end)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("yaml", "".join(" " * depth + "a:\n" for depth in range(600))),
+        ("yaml", "- " * 1500 + "a\n"),
+        ("swift", "/*" * 3000),
+        ("kotlin", "/*" * 3000),
+        ("python", "x" * (4 << 20) + "x"),
+    ],
+)
+def test_text_that_a_grammar_does_not_survive_is_left_to_the_lines(language: str, text: str) -> None:
+    assert parse(text.encode(), language) is None
+    assert node_spans(text, language) == ()
+
+
+def test_deep_but_ordinary_yaml_is_parsed() -> None:
+    text = (
+        "".join("  " * depth + f"key_{depth}:\n" for depth in range(25)) + "  " * 25 + "- value # " + "-" * 200 + "\n"
+    )
+    assert len(node_spans(text, "yaml")) >= 25
