@@ -13,6 +13,7 @@ import pytest
 
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 from drafts.payload import encode
+from drafts.text_tokens import TextTokens
 from service.config import MAX_DRAFT_TOKENS, EngineConfig, ModelConfig
 from service.engine.base import FinishReason, GenerateRequest
 from service.engine.vllm import VllmEngine, environment
@@ -351,6 +352,23 @@ def test_malformed_payload_costs_the_speed_up_and_nothing_else(
     assert record.exc_info is None
     assert "payload.py:" in record.getMessage()
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_predicted_text_is_followed_where_there_is_a_tokenizer(
+    make_proposer: Make, engine_model: ModelConfig, loaded: bool
+) -> None:
+    proposer = make_proposer()
+    if loaded:
+        proposer.load_model()
+    target = Target(proposer)
+    text = "def area(width, height):\n    return width * height\n" * 3
+    output = TextTokens((engine_model.path / "tokenizer.json").read_text())(text)
+    payload = {"redraft_key": "a", "redraft_predicted_text": text, "redraft_confidence": 1}
+    target.add("a", make_tokens(30, 2), output, payload=payload)
+    report = target.run("a")
+    assert report.rejected == 0
+    assert report.target_passes == (-(-(len(output) - 1) // (K + 1)) + 1 if loaded else len(output))
 
 
 def test_unknown_option_is_refused(make_proposer: Make) -> None:
