@@ -30,7 +30,7 @@ class Spread:
 
     def text(self, unit: str = "", scale: float = 1.0) -> str:
         low, lower, middle, upper, high = (f"{value * scale:.0f}" for value in self.values)
-        return f"{middle}{unit} ({low}, {lower}, {upper}, {high})"
+        return f"{middle}{unit}" if low == high else f"{middle}{unit} ({low}, {lower}, {upper}, {high})"
 
 
 @dataclass(frozen=True, slots=True)
