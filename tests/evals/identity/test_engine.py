@@ -87,7 +87,7 @@ async def test_real_outputs_are_identical_and_a_planted_bug_is_found(
     assert len(drafted.emitted) < len(plain.emitted) / 5
     widths = [drafted.pass_width(position) for position in range(len(drafted.tokens))]
     assert {plain.pass_width(position) for position in range(len(plain.tokens))} == {1}
-    assert max(width for width in widths if width is not None) == 65
+    assert 16 < max(width for width in widths if width is not None) <= 65
     assert widths[0] == 1
 
     async def samples(plan: Plan) -> list[tuple[bool, bool | None, bool | None]]:
