@@ -268,7 +268,7 @@ class Evidence:
                 at = where[0]
                 if not low <= at < high:
                     count += 1.0 if low - before <= at < high + after else 0.5
-        return min(count, 3.0)
+        return min(count, 1.5)
 
     def _spacing(self, segment: Segment, candidate: Candidate) -> int:
         """By how many blank lines the new joints differ from what stood there, at both ends together."""

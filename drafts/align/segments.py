@@ -107,10 +107,15 @@ def _is_excerpt(original: Lines, draft: Draft) -> bool:
 
 
 def _opens(original: Lines, lines: Sequence[str]) -> bool:
-    """The last line is a definition's head or opens a block in the original: the elision after it stands for that."""
+    """The last line is a definition's head, or the only one and opens a block in the original.
+
+    Then it may only say what the elision after it stands for.
+    """
     last = next((line for line in reversed(lines) if line.strip()), "")
     if definition_name(last.strip()) is not None:
         return True
+    if len(lines) > 1:
+        return False
     indent = indent_width(last)
     for at in original.positions.get(last.strip(), ()):
         following = (original.indents[index] for index in range(at + 1, len(original)))
