@@ -1,7 +1,7 @@
 """`redraft eval drafter-cost`: what the copy drafter itself costs, by context length and batch size.
 
 The recorded outputs of the example edits are replayed through the drafter class that serves, a batch in lockstep, with
-its batch-wide cap on draft tokens. A sample is the time of one request and step: observe, propose, and in a request's
+its batch-wide cap on draft tokens. A sample is the processor time of one request and step: observe, propose, and in its
 first step start. Long contexts are many examples in a row. Every other request has no plan, only the original file.
 """
 
