@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from drafts.core.types import DraftReport
@@ -88,19 +89,34 @@ def draft_report(tokens: int, drafted: Sequence[int], accepted: Sequence[int]) -
     tokens: of the output, the stop token included. drafted, accepted: vLLM's counts for each pass that had a draft, in
     order. vLLM does not say which passes had none, so they are what is left of the output. It accepts a draft that runs
     past the end of the output whole; how much of that the output holds is known only where it could not be otherwise,
-    so `accepted` may be too high and `target_passes` too low by the draft tokens of the last pass. Regions and the
-    drafter's own time are not known: the report has none.
+    so `accepted` may be too high, and `target_passes` too low, by at most the draft of the last pass: see `at_least`.
+    Regions and the drafter's own time are not known: the report has none.
     """
     # Each pass adds a token of its own, and the first pass, over the prompt, has no draft.
     kept = max(min(sum(accepted), tokens - 1 - len(drafted)), 0)
     passes = tokens - kept
-    lengths = Counter({0: passes - len(drafted)})
-    lengths.update(drafted)
+    lengths = Counter(drafted)
+    lengths[0] += passes - len(drafted)
     return DraftReport(
         target_passes=passes,
         output_tokens=tokens,
         drafted=sum(drafted),
         accepted=kept,
         rejected=sum(drafted) - sum(accepted),
+        draft_lengths=dict(sorted(lengths.items())),
+    )
+
+
+def at_least(report: DraftReport, passes: int) -> DraftReport:
+    """A report of `draft_report`, given that the output came in `passes` pieces: no pass comes in two."""
+    missing = min(max(passes - report.target_passes, 0), report.accepted)
+    if missing == 0:
+        return report
+    lengths = Counter(report.draft_lengths)
+    lengths[0] += missing
+    return replace(
+        report,
+        target_passes=report.target_passes + missing,
+        accepted=report.accepted - missing,
         draft_lengths=dict(sorted(lengths.items())),
     )

@@ -17,7 +17,7 @@ from service.engine import vllm_logging
 from service.engine.base import FinishReason, GenerateRequest, Output
 from service.engine.drafter_checks import check_drafter
 from service.engine.report_desk import ReportDesk, answer_or_give_up
-from service.engine.speculative import draft_report, engine_arguments, speculative_config
+from service.engine.speculative import at_least, draft_report, engine_arguments, speculative_config
 from service.errors import EngineUnavailable
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class VllmEngine:
             extra_args=self._payload(request, key),
         )
         stream = llm.generate(tokens_input(list(request.prompt)), params, request_id=key)
-        emitted = 0
+        emitted = pieces = 0
         try:
             # aclosing: when the caller closes this iterator, vLLM's is closed too, which aborts the request.
             async with contextlib.aclosing(stream):
@@ -169,6 +169,7 @@ class VllmEngine:
                     completion = result.outputs[0]
                     tokens = list(completion.token_ids)
                     emitted += len(tokens)
+                    pieces += bool(tokens)
                     if not result.finished:
                         yield Output(tokens, queue_seconds=_queue_seconds(result))
                         continue
@@ -176,6 +177,8 @@ class VllmEngine:
                     if reason is FinishReason.STOP:
                         tokens.pop()
                     report = await self._report(key, completion, emitted)
+                    if self._method != "copy":
+                        report = at_least(report, pieces)
                     yield Output(tokens, reason, report, _queue_seconds(result))
         except (EngineDeadError, EngineGenerateError) as error:
             raise EngineUnavailable("the engine stopped while the request ran; retry once it has restarted") from error

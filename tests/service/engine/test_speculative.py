@@ -16,7 +16,7 @@ from service.drafter_config import (
     NoDrafterConfig,
     SuffixDrafterConfig,
 )
-from service.engine.speculative import PROPOSER, WORKER, draft_report, engine_arguments, speculative_config
+from service.engine.speculative import PROPOSER, WORKER, at_least, draft_report, engine_arguments, speculative_config
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,14 @@ def test_a_report_from_vllm_s_counts(
     assert report.output_tokens == report.target_passes + report.accepted
     assert sum(report.draft_lengths.values()) == report.target_passes
     assert sum(k * passes for k, passes in report.draft_lengths.items()) == report.drafted
+
+
+def test_pieces_of_the_output_bound_the_passes() -> None:
+    # 1 + (8 + 1), cut after its sixth token, 1 plain pass in between: only the pieces tell of the latter.
+    report = draft_report(8, [8], [8])
+    assert (report.target_passes, report.accepted) == (2, 6)
+    assert at_least(report, 2) is report
+    bounded = at_least(report, 3)
+    assert (bounded.target_passes, bounded.accepted, bounded.output_tokens) == (3, 5, 8)
+    assert bounded.draft_lengths == {0: 2, 8: 1}
+    assert (bounded.drafted, bounded.rejected) == (8, 0)
