@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,8 +69,6 @@ class Source:
         self._ends = [region.end for region in regions]
         self._grows = grows
         self._indexes = [NgramIndex(tokens, n, newest=grows) for n in (_OUTPUT_N_GRAMS if grows else _N_GRAMS)]
-        self._window_start = -1
-        self._window: dict[int, list[int]] = {}
 
     def segments(self, start: int, limit: int) -> list[Segment]:
         """Runs of one region in the `limit` tokens from `start` on."""
@@ -90,14 +89,16 @@ class Source:
     def near(self, output: list[int], known: int) -> Cursor | None:
         """The longest match of the output's end that goes on within WINDOW tokens after `known`, the nearest of equals.
 
-        So close a single token may be evidence. The window is looked through once for every place that is left.
+        So close a single token may be evidence.
         """
-        if self._window_start != known:
-            self._window_start = known
-            self._window = {}
-            for position, token in enumerate(self.tokens[known : known + WINDOW], known + 1):
-                self._window.setdefault(token, []).append(position)
-        return self._best(output, self._window.get(output[-1], ())[:_MAX_HITS], Place.NEAR)
+        tokens, token = self.tokens, output[-1]
+        positions: list[int] = []
+        at, stop = known, min(known + WINDOW, len(self.tokens))
+        with contextlib.suppress(ValueError):  # list.index has no other way to say that there are no more
+            while len(positions) < _MAX_HITS:
+                at = tokens.index(token, at, stop) + 1
+                positions.append(at)
+        return self._best(output, positions, Place.NEAR)
 
     def far(self, output: list[int], known: int) -> Cursor | None:
         """The longest match of the output's last n-gram anywhere, the nearest to `known` of equals."""
