@@ -19,6 +19,9 @@ _ENVIRONMENT: Final = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_LITERAL_PATHSPECS": "1",
 }
+_ELSEWHERE: Final = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"}
+)
 _FILE_MODES: Final = ("100644", "100755")
 
 
@@ -207,4 +210,5 @@ class Objects:
 
 
 def _env() -> dict[str, str]:
-    return {**os.environ, **_ENVIRONMENT}
+    """Ours, without what would point git to another repository, as within a hook of one."""
+    return {name: value for name, value in os.environ.items() if name not in _ELSEWHERE} | _ENVIRONMENT

@@ -237,6 +237,12 @@ def test_a_repository_is_called_as_its_origin_without_host_and_secrets(repo: Rep
     assert Repository(repo.path).name() == name
 
 
+def test_git_is_not_led_to_another_repository(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(repo, files=2)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))  # as within a hook
+    assert len(mine(repo.path, tmp_path / "cache").records) == 2
+
+
 def test_what_is_no_repository(tmp_path: Path, repo: Repo) -> None:
     for path in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(GitError, match=r"git rev-parse in .*(not a git repository|No such file)"):
