@@ -17,6 +17,7 @@ CONTROL = "without, decoded again"
 def read_identity(run: RunFile) -> IdentityReport:
     """Raises RunFileError."""
     report = run.read(IdentityReport.from_json)
+    run.read(lambda _: report.rows)  # what the fields hold
     if not report.samples:
         raise run.fail("it holds no samples: the run was stopped before the first edits were done")
     return report

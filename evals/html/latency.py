@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from drafts.align.plan import Instruction, UnifiedDiff, UpdateSnippet
 from evals.comparison import Row, best
@@ -23,11 +24,22 @@ OTHER_CLASS = "other edits"
 
 def read_latency(run: RunFile) -> LatencyReport:
     """Raises RunFileError."""
-    report = run.read(LatencyReport.from_json)
+    report = run.read(_parse)
     if not report.samples:
         raise run.fail("it holds no samples: the run was stopped before the first process was done")
     if report.subject not in {sample.configuration for sample in report.samples}:
         raise run.fail(f"it holds no samples of {report.subject!r}, which its ratios are about")
+    return report
+
+
+def _parse(record: dict[str, Any]) -> LatencyReport:
+    report = LatencyReport.from_json(record)
+    for sample in report.samples:
+        seconds_taken = sample.measurement.total_seconds
+        if isinstance(seconds_taken, bool) or not isinstance(seconds_taken, int | float) or not seconds_taken > 0:
+            raise ValueError(f"a sample of {sample.example} has no time above 0")
+    if report.samples and report.subject in {sample.configuration for sample in report.samples}:
+        notes(report, report.rows)  # reads what is left: counts, texts' digests, the environment
     return report
 
 

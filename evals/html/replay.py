@@ -89,8 +89,10 @@ def read_replay(run: RunFile) -> ReplayRun:
 
 def _parse(record: dict[str, Any]) -> ReplayRun:
     costs = tuple(float(g) for g in record["costs"])
+    if not costs or min(costs) <= 0:
+        raise ValueError("costs must be a list of numbers above 0")
     forms = [
-        _form(form, part, [row for row in record["rows"] if row["form"] == form])
+        _form(form, part, [row for row in record["rows"] if row["form"] == form], costs)
         for form, part in record["samples"].items()
         if part["ids"]
     ]
@@ -107,7 +109,7 @@ def _parse(record: dict[str, Any]) -> ReplayRun:
     )
 
 
-def _form(form: str, part: dict[str, Any], rows: list[dict[str, Any]]) -> FormRun:
+def _form(form: str, part: dict[str, Any], rows: list[dict[str, Any]], costs: tuple[float, ...]) -> FormRun:
     ids, tokens = tuple(map(str, part["ids"])), _column(part["tokens"], len(part["ids"]), f"{form}: tokens")
     counts: dict[tuple[str, float | None], Counts] = {}
     for run in part["runs"]:
@@ -122,6 +124,11 @@ def _form(form: str, part: dict[str, Any], rows: list[dict[str, Any]]) -> FormRu
     causes = {str(row["drafter"]): row["passes_by_cause"] for row in rows if row["passes_by_cause"]}
     if known - kinds.keys():
         raise ValueError(f"{form}: there are samples of {', '.join(sorted(known - kinds.keys()))}, and no row")
+    for name in sorted(known):
+        if (name, None) not in counts and any((name, g) not in counts for g in costs):
+            raise ValueError(f"{form}: {name} has not been replayed at every cost")
+    if min(tokens.min(), *(found.passes.min() for found in counts.values())) < 1:
+        raise ValueError(f"{form}: every edit has a token and a pass at least")
     return FormRun(form, ids, tokens, counts, kinds, causes)
 
 
@@ -221,10 +228,11 @@ def _speed_table(run: RunFile, replay: ReplayRun, form: FormRun) -> Table:
         )
     return Table(
         f"replay-{run.letter}-{form.form}-speed",
-        f"Form {form.form}: {len(form.ids)} edits, {form.tokens.sum():,.0f} tokens; counts at g={replay.shown_cost:g}",
+        f"Form {form.form}: {len(form.ids)} edits, {form.tokens.sum():,.0f} tokens. Counts at g={replay.shown_cost:g}; "
+        "modelled speed-ups at each g",
         (
             *("drafter", "whose", "tokens/pass", "drafted/token", "accepted"),
-            *(f"speed-up at g={g:g}" for g in replay.costs),
+            *(f"at g={g:g}" for g in replay.costs),
         ),
         tuple(made),
         frozenset(range(2, 5 + len(replay.costs))),

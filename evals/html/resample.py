@@ -45,8 +45,20 @@ def interval(rows: Array, statistic: Statistic, *, level: float = 0.95, seed: in
 
 
 def quantile(q: float) -> Statistic:
-    """The q-quantile of all values that are there."""
-    return lambda rows: np.nanquantile(rows.reshape(*rows.shape[:-2], -1), q, axis=-1)
+    """The q-quantile of all values that are there, linear between order statistics.
+
+    numpy's own nanquantile goes through rows one by one, which takes seconds for a page.
+    """
+
+    def statistic(rows: Array) -> Any:
+        values = np.sort(rows.reshape(*rows.shape[:-2], -1), axis=-1)  # NaN last
+        place = q * (np.count_nonzero(~np.isnan(values), axis=-1)[..., None] - 1)
+        below = np.floor(place).astype(np.intp)
+        above = np.ceil(place).astype(np.intp)
+        low, high = np.take_along_axis(values, below, axis=-1), np.take_along_axis(values, above, axis=-1)
+        return (low + (place - below) * (high - low))[..., 0]
+
+    return statistic
 
 
 median: Final = quantile(0.5)
