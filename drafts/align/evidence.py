@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -26,32 +27,32 @@ from drafts.align.words import Words, words_of
 
 _NEIGHBOURHOOD = 16, 8
 """Lines before and after a place that new code is compared with."""
+_IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require)\b")
 _COMMON = 16
 """A word in more than one of 16 lines, and in more than 16, is common."""
 
 
 WEIGHTS: Final[Mapping[str, float]] = {
     "ends": 1.9,
-    "head": 1.4,
-    "tail": 1.4,
-    "least": 0.4,
-    "groundless": -4.0,
-    "insert": -0.2,
-    "insert_lines": -0.08,
-    "delete": -0.5,
-    "delete_lines": -0.6,
-    "replace_blank": -0.5,
+    "head": 1.3,
+    "tail": 1.3,
+    "least": 0.6,
+    "groundless": -6.0,
+    "insert": 0.3,
+    "insert_lines": -0.1,
+    "delete": -0.6,
+    "delete_lines": -0.65,
     "delete_blank": -2.4,
-    "unchanged": -2.4,
-    "stray": -1.2,
-    "spacing": -1.0,
-    "cut": -1.2,
-    "unbalanced": -1.8,
-    "alike": 3.6,
-    "body": 0.2,
-    "lost": -0.7,
-    "affinity": 2.8,
-    "repeated": -1.0,
+    "unchanged": -3.0,
+    "stray": -1.6,
+    "spacing": -1.3,
+    "cut": -1.4,
+    "unbalanced": -2.2,
+    "alike": 4.0,
+    "body": 0.25,
+    "lost": -0.5,
+    "affinity": 3.4,
+    "repeated": -1.4,
     "doubled": -2.4,
 }
 """What each feature of a candidate counts; see `Evidence.base` and `Evidence.structure` for what they are.
@@ -79,8 +80,8 @@ class Evidence:
 
         ends: at how many ends the segment's outermost line is the original's. head, tail: what the equal lines there
         tell, least: at the end that tells less. groundless: no such line, or a blank one at one end. insert, delete:
-        whether there are new and deleted lines, and the binary logarithm of their number. replace_blank, delete_blank:
-        blank lines only go, with and without new ones. unchanged: the segment changes nothing. stray: blank lines at
+        whether there are new and deleted lines, and the binary logarithm of their number. delete_blank:
+        blank lines go, and that is all. unchanged: the segment changes nothing. stray: blank lines at
         the edge that stand for nothing.
         """
         low, high, first, last = changed(segment, candidate)
@@ -100,8 +101,8 @@ class Evidence:
         if high > low:
             if self.filled_before[high] > self.filled_before[low]:
                 found["delete"], found["delete_lines"] = 1.0, math.log2(high - low)
-            else:
-                found["replace_blank" if last > first else "delete_blank"] = 1.0
+            elif last == first:
+                found["delete_blank"] = 1.0
         elif last == first and not segment.may_be_unchanged:
             found["unchanged"] = 1.0
         return found
@@ -259,16 +260,20 @@ class Evidence:
         )
 
     def _repeated(self, new: range, low: int, high: int) -> float:
-        """New lines that stand in the original once, and stay: those next to the change count fully."""
+        """New lines that stand in the original once, and stay: those next to the change count fully.
+
+        A few may be said twice, in code that resembles what is there; but nothing is imported twice.
+        """
         before, after = _NEIGHBOURHOOD
-        count = 0.0
+        count, imports = 0.0, 0
         for line in {self.snippet.stripped[index] for index in new}:
             where = self.original.positions.get(line)
             if where is not None and len(where) == 1 and self.original.weight(line) > 0.6:
                 at = where[0]
                 if not low <= at < high:
                     count += 1.0 if low - before <= at < high + after else 0.5
-        return min(count, 1.5)
+                    imports += bool(_IMPORT.match(line))
+        return min(count, 1.5) + min(imports, 2)
 
     def _spacing(self, segment: Segment, candidate: Candidate) -> int:
         """By how many blank lines the new joints differ from what stood there, at both ends together."""

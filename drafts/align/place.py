@@ -130,7 +130,7 @@ class _Placing:
             runs = self._run(head, segment.start, 1, room), self._run(tail - 1, segment.end - 1, -1, room)
             candidate = Candidate(head, tail, *share(*runs, room), score=_SETTLED)
             low, high, first, last = changed(segment, candidate)
-            if (high > low or last > first or segment.may_be_unchanged) and high - low <= 2 * (last - first) + 12:
+            if (high > low or last > first or segment.may_be_unchanged) and high - low <= 2 * (last - first) + 4:
                 found[number] = candidate
                 last_high = tail
         return found
