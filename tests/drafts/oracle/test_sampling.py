@@ -7,6 +7,7 @@ that path, so cells differ in how many drafts were accepted and in what the reje
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ def look_ahead(target: TorchEngine, prompt: list[int], penalties: Penalties) -> 
     return Uncertain(prompt, path, torch.stack(rows))
 
 
+@functools.cache
 def find_uncertain(target: TorchEngine, tokenizer: TextTokenizer, penalties: Penalties) -> Uncertain:
     """Of some short prompts the one whose drafted positions are the least certain. Deterministic."""
     words = [tokenizer.encode_text(word)[0] for word in (" os", " le", " event", " source")]
