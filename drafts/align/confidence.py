@@ -10,6 +10,7 @@ from drafts.align.segments import Draft
 
 _CEILING = 0.99
 """Even a place that nothing rivals may be the wrong one: code moves, and edits say less than they mean."""
+_NO_CONTEXT = 0.8
 _AT_END = 0.6
 _AFTER_A_PLACE = 0.5
 _UNPLACED = 0.2
@@ -18,9 +19,17 @@ _UNPLACED = 0.2
 def segment_confidences(draft: Draft, placement: Placement, placed: Sequence[bool]) -> list[float]:
     """For each segment, about the probability that its place is right."""
     return [
-        _CEILING / (1.0 + math.exp(-placement.margins[number])) if is_placed else _without_place(draft, placed, number)
+        _ceiling(draft, placement, number) / (1.0 + math.exp(-placement.margins[number]))
+        if is_placed
+        else _without_place(draft, placed, number)
         for number, is_placed in enumerate(placed)
     ]
+
+
+def _ceiling(draft: Draft, placement: Placement, number: int) -> float:
+    """Without a line of context at either end there is only resemblance, and the odds know no more than that."""
+    segment, matches = draft.segments[number], placement.matches
+    return _CEILING if matches[segment.start] >= 0 or matches[segment.end - 1] >= 0 else _NO_CONTEXT
 
 
 def _without_place(draft: Draft, placed: Sequence[bool], number: int) -> float:

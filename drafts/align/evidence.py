@@ -37,7 +37,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "head": 1.3,
     "tail": 1.3,
     "least": 0.6,
-    "groundless": -6.0,
+    "groundless": -3.0,
     "insert": 0.3,
     "insert_lines": -0.1,
     "delete": -0.6,
@@ -79,9 +79,9 @@ class Evidence:
         """Features that every candidate is judged by.
 
         ends: at how many ends the segment's outermost line is the original's. head, tail: what the equal lines there
-        tell, least: at the end that tells less. groundless: no such line, or a blank one at one end. insert, delete:
-        whether there are new and deleted lines, and the binary logarithm of their number. delete_blank:
-        blank lines go, and that is all. unchanged: the segment changes nothing. stray: blank lines at
+        tell, least: at the end that tells less. groundless: no such line, or a blank one at one end; twice for a new
+        definition. insert, delete: whether there are new and deleted lines, and the binary logarithm of their number.
+        delete_blank: blank lines go, and that is all. unchanged: the segment changes nothing. stray: blank lines at
         the edge that stand for nothing.
         """
         low, high, first, last = changed(segment, candidate)
@@ -92,7 +92,7 @@ class Evidence:
             "least": min(context.head, context.tail),
         }
         if not context.grounded:
-            found["groundless"] = 1.0
+            found["groundless"] = 2.0 if self._is_new_definition(segment) else 1.0
         stray = candidate.skip_head + candidate.skip_tail
         if stray:
             found["stray"] = stray
@@ -106,6 +106,14 @@ class Evidence:
         elif last == first and not segment.may_be_unchanged:
             found["unchanged"] = 1.0
         return found
+
+    def _is_new_definition(self, segment: Segment) -> bool:
+        """Its first line is the head of a definition that the original does not have: that has no place to be found."""
+        for index in range(segment.start, segment.end):
+            line = self.snippet.stripped[index]
+            if line:
+                return line not in self.original.positions and definition_name(line) is not None
+        return False
 
     @cached_property
     def filled_before(self) -> list[int]:

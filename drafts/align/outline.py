@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from tree_sitter import Node
@@ -115,14 +114,6 @@ class Outline:
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self.definitions = tuple(definitions)
         self._starts = [definition.start for definition in definitions]
-
-    @cached_property
-    def named(self) -> dict[str, list[Definition]]:
-        """The definitions of each name, in order."""
-        found: dict[str, list[Definition]] = {}
-        for definition in self.definitions:
-            found.setdefault(definition.name, []).append(definition)
-        return found
 
     def within(self, low: int, high: int) -> Iterator[Definition]:
         """The definitions that begin and end within lines [low, high), what belongs to them aside."""
