@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from evals.html.model import PageReport, Table
 from evals.html.plots import specification
-from evals.html.strip_plot import strip_data, strip_specification
+from evals.html.strip_plot import strip_specification
 
 
 @functools.cache
@@ -47,10 +47,7 @@ def page(report: PageReport) -> str:
         scripts=[Markup(_inline(script)) for script in scripts],
         policy=_policy([_inline(script) for script in scripts]),
         plots=plots,
-        strips={
-            "spec": strip_specification(),
-            "data": {edit.key: strip_data(edit.strip) for edit in report.edits if edit.strip is not None},
-        },
+        strips={edit.key: strip_specification(edit.strip) for edit in report.edits if edit.strip is not None},
         is_table=lambda block: isinstance(block, Table),
         json=_json,
     )

@@ -9,12 +9,13 @@ import altair as alt
 
 from evals.html.model import Strip
 
-STATES: Final = ("kept", "edited", "following", "lost", "prefill", "not as planned")
+STATES: Final = ("following", "edited", "not as planned", "kept", "prefill", "lost")
 _HEIGHT: Final = 150
 
 
-def strip_specification() -> dict[str, Any]:
-    """One specification for all strips; see strip_data for its data."""
+def strip_specification(strip: Strip) -> dict[str, Any]:
+    """A Vega-Lite specification that holds its data and takes the width of its container."""
+    data = strip_data(strip)
     rows = alt.Axis(
         title=None,
         values=[0.5, 1.7, 2.7],
@@ -23,12 +24,13 @@ def strip_specification() -> dict[str, Any]:
         labelExpr="datum.value < 1 ? 'k per pass' : datum.value < 2 ? 'cursor' : 'plan'",
     )
     y = alt.Y("low:Q", scale=alt.Scale(domain=[0, 3]), axis=rows)
-    x = alt.X("start:Q", axis=alt.Axis(title="bytes of the file written", grid=False), scale=alt.Scale(nice=False))
+    span = alt.Scale(domain=[0, max(one.end for one in strip.passes)], nice=False)
+    x = alt.X("start:Q", axis=alt.Axis(title="bytes of the file written", grid=False), scale=span)
     legend = alt.Legend(orient="top", title=None, columns=3, symbolOpacity=1)
     color = alt.Color("state:N", scale=alt.Scale(domain=list(STATES)), legend=legend)
     tooltip = alt.Tooltip("label:N", title=None)
     bars = (
-        alt.Chart(alt.NamedData("bars"))
+        alt.Chart(alt.InlineData(data["bars"]))
         .mark_rect()
         .encode(
             x=x,
@@ -42,11 +44,12 @@ def strip_specification() -> dict[str, Any]:
     )
     shape = alt.Shape("event:N", scale=alt.Scale(domain=["lost", "found"], range=["cross", "circle"]), legend=None)
     events = (
-        alt.Chart(alt.NamedData("events"))
+        alt.Chart(alt.InlineData(data["events"]))
         .mark_point(filled=True, size=60, opacity=1)
-        .encode(x="start:Q", y="low:Q", shape=shape, tooltip=tooltip)
+        .encode(x=x, y=y, shape=shape, tooltip=tooltip)
     )
-    spec: dict[str, Any] = alt.layer(bars, events).properties(width="container", height=_HEIGHT).to_dict()
+    layers = [bars, events] if data["events"] else [bars]
+    spec: dict[str, Any] = alt.layer(*layers).properties(width="container", height=_HEIGHT).to_dict()
     spec.pop("config", None)
     spec["description"] = "The output of one edit, from its first byte to its last. The table of passes says the same."
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
@@ -54,7 +57,7 @@ def strip_specification() -> dict[str, Any]:
 
 
 def strip_data(strip: Strip) -> dict[str, list[dict[str, Any]]]:
-    """The datasets of strip_specification. Heights of k are logarithmic; the accepted part is the darker one."""
+    """What is drawn: bars, and events on them. Heights of k are logarithmic; the accepted part is the darker one."""
     bars: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
 

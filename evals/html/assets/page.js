@@ -59,7 +59,7 @@
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     const holder = body.querySelector("[data-strip]");
-    if (holder) await draw(holder, { ...strips.spec, datasets: strips.data[key] });
+    if (holder) await draw(holder, strips[key]);
     dialog.dataset.drawn = "true";
   };
 
