@@ -49,13 +49,16 @@ def report(
             strip_edits=strips,
         )
         progress.print("Writing the page (the first seconds go into packing the plotting library) ...")
-        from evals.html.render import page  # Altair takes a second to load: not for --help
+        from evals.html.render import page  # Altair takes a second to load, and is an extra: not for --help
 
         html.parent.mkdir(parents=True, exist_ok=True)
         write_whole(html, page(made).encode())
         if json_path is not None:
             json_path.parent.mkdir(parents=True, exist_ok=True)
             write_json(json_path, made.to_json())
+    except ModuleNotFoundError as error:
+        progress.print(f"redraft: the page needs {error.name}: pip install 'redraft[report]'", markup=False)
+        raise typer.Exit(2) from None
     except (RunFileError, CorpusError, TokenizerError, OSError) as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(2) from None

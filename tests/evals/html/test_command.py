@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,14 @@ def test_bad_arguments_are_one_line_and_status_2(
     assert said in done.stderr.replace("\n", "")
     assert "Traceback" not in done.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, replay_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "evals.html.render", raising=False)
+    monkeypatch.setitem(sys.modules, "altair", None)
+    for name in ("plots", "strip_plot"):
+        monkeypatch.delitem(sys.modules, f"evals.html.{name}", raising=False)
+    done = CliRunner().invoke(app, ["report", str(replay_file), "--html", str(tmp_path / "page.html")])
+    assert done.exit_code == 2, done.output
+    assert "redraft[report]" in done.stderr
+    assert not (tmp_path / "page.html").exists()

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from drafts.align.plan import Plan, Region, RegionKind, Span
+from drafts.align.plan import Instruction, Plan, Region, RegionKind, Span
 from evals.corpus.records import EditRecord
 from evals.html.edits import Edits
 from evals.html.model import Strip
 from evals.html.replay import ReplayRun, read_replay
 from evals.html.run_files import RunFile, read_runs
-from evals.html.strips import draw, regions
+from evals.html.strips import draw, passes, regions
+from evals.replay.case import make_case
+from evals.replay.drafters import entrant
+from evals.replay.run import replay_one
 from evals.replay.tokenizers import NamedTokenizer
 
 
@@ -51,12 +55,18 @@ def test_passes_cover_the_output_and_count_as_the_run_did(
         assert b"value - " in b"".join(edited)
 
 
-def test_lost_and_found_take_turns(replay: ReplayRun, records: list[EditRecord], tokenizer: NamedTokenizer) -> None:
-    edits = Edits(records)
-    draw(replay, edits, records, tokenizer)
-    for strip in strips_of(edits).values():
-        events = [one.event for one in strip.passes if one.event]
-        assert all(event == ("lost", "found")[number % 2] for number, event in enumerate(events))
+def test_the_cursor_is_lost_where_no_draft_token_is_accepted_and_found_after(
+    records: list[EditRecord], tokenizer: NamedTokenizer
+) -> None:
+    record = replace(records[0], after=records[0].before.replace("value + 7", "an_unheard_of(name, 123, zebra) % quux"))
+    case = make_case(record, "instruction", Instruction("Go"), tokenizer.tokenizer, record.after)
+    one = replay_one(case, entrant("copy-64"), 0.02)
+    found = passes(one, case.output, ["cause"] * one.passes, tokenizer.tokenizer)
+    events = [one for one in found if one.event]
+    assert [one.event for one in events[:2]] == ["lost", "found"]
+    start = record.after.encode().index(b"an_unheard_of")
+    assert start <= events[0].start < events[1].start
+    assert all((one.cursor == "lost") == (one.accepted == 0) for one in found[1:-1])
 
 
 def test_only_the_slowest_are_drawn_when_told_so(
