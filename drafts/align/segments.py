@@ -15,6 +15,9 @@ from drafts.align.locate import reindent, shift_of
 from drafts.align.markers import MarkerKind, RemovalWords, read_marker, read_removal
 from drafts.align.snippet import Elision, SnippetText, split_lines
 
+_SHOWN = 3
+"""So many lines that are not blank, all as in the original, show something that stays. Fewer may be what lay around a
+deletion, and stand together elsewhere by chance."""
 _TRAILING_REMOVAL = re.compile(r"^(?P<code>.*\S)\s+(?P<comment>(?:#|//|--|/\*).*)$")
 
 
@@ -47,6 +50,7 @@ class Draft:
     """known[i]: segment i is not a new definition, so it has a place of its own. indents_after[i]: columns of the
     elision after segment i, None without one. blanks[i]: blank lines before segment i that belong to no segment (a
     snippet without elisions only). elided: the snippet has elisions.
+    stands[i]: segment i shows lines of the original as they are.
     """
 
     snippet: Lines
@@ -56,6 +60,7 @@ class Draft:
     blanks: list[int] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
     elided: bool = False
+    stands: list[bool] = field(default_factory=list)
 
 
 def read_draft(original: Lines, snippet_text: str) -> Draft:
@@ -80,8 +85,10 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
         if elided:
             following = parts[index + 1] if index + 1 < len(parts) else None
             indent = len(following.indent.expandtabs(TAB_WIDTH)) if isinstance(following, Elision) else None
-            opens = bool(removals) or (indent is not None and _opens(original, lines))
+            stands = _stands(original, lines)
+            opens = bool(removals) or stands or (indent is not None and _opens(original, lines))
             draft.segments.append(Segment(base, base + len(lines), index > 0, index + 1 < len(parts), opens))
+            draft.stands.append(stands)
             draft.indents_after.append(indent)
             draft.blanks.append(0)
             draft.known.append(True)
@@ -93,6 +100,16 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
         draft.segments[0] = replace(draft.segments[0], open_before=True)
         draft.segments[-1] = replace(draft.segments[-1], open_after=True)
     return draft
+
+
+def _stands(original: Lines, lines: Sequence[str]) -> bool:
+    """The lines stand in the original as they are, one after the other, and are more than the context of a deletion."""
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    if len(filled) < _SHOWN:
+        return False
+    shown = tuple(lines[filled[0] : filled[-1] + 1])
+    places = original.positions.get(shown[0].strip(), ())
+    return any(original.contents[at : at + len(shown)] == shown for at in places)
 
 
 def _is_excerpt(original: Lines, draft: Draft) -> bool:

@@ -58,7 +58,7 @@ def _place(original: Lines, draft: Draft, syntax: Syntax | None) -> tuple[Placem
     if known:
         evidence = Evidence(original, snippet, syntax, Words(original))
         same_name = 1.0 if draft.elided else _WHOLE_DEFINITION
-        must_change = draft.elided and all(draft.known) and not draft.removals
+        must_change = draft.elided and all(draft.known) and not draft.removals and not all(draft.stands)
         found = place(known, evidence, same_name=same_name, must_change=must_change)
     each = iter(zip(found.ends, found.margins, strict=True))
     both = [next(each) if is_known else (None, 0.0) for is_known in draft.known]
