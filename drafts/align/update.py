@@ -216,7 +216,8 @@ def _block_limit(original: Lines, draft: Draft, placement: Placement, number: in
         return high
     trailing = [i for i in range(last + 1, segment.end) if snippet.stripped[i]]
     depth, opener = draft.indents_after[number], snippet.indents[last]
-    if not trailing or depth is None or opener is None or opener > depth:
+    # An elision indented deeper than the block's head stands for more lines of the block.
+    if not trailing or depth is None or opener is None or opener != depth:
         return high
     if any((snippet.indents[i] or 0) <= opener or definition_name(snippet.stripped[i]) for i in trailing[:1]):
         return high
