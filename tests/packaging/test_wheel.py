@@ -53,6 +53,16 @@ def test_every_module_of_the_packages_is_in_it(wheel: list[str]) -> None:
     assert modules <= set(wheel)
 
 
+def test_every_data_file_of_the_evals_is_in_it(wheel: list[str]) -> None:
+    files = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "evals").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc") and "results" not in path.parts
+    }
+    assert any(name.endswith("page.js") for name in files)
+    assert files <= set(wheel)
+
+
 def test_types_licence_and_commands_are_in_it(wheel: list[str]) -> None:
     for package in ("drafts", "service", "evals"):
         assert f"{package}/py.typed" in wheel
