@@ -22,6 +22,7 @@ from evals.replay.report import rows
 from evals.replay.run import ReplayError, recorded_output, run_replay
 from evals.replay.table import show
 from evals.replay.tokenizers import EMBEDDED, load_tokenizer
+from evals.stepcost.profile import ProfileError, load_profile
 from service.prompts.tokenization import TokenizerError
 
 _BAD_INPUT = (
@@ -31,6 +32,7 @@ _BAD_INPUT = (
     CorpusError,
     AdversarialCorpusError,
     PeerUnavailableError,
+    ProfileError,
     OSError,
 )
 _INTERRUPTED = 130
@@ -59,6 +61,10 @@ def replay(
     tokenizer: Annotated[
         str, typer.Option(metavar="PATH", help="A tokenizer.json, a folder that holds one, or: embedded.")
     ] = EMBEDDED,
+    profile: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The measured time of passes (`redraft eval stepcost`), besides the model."),
+    ] = None,
     ablation: Annotated[
         bool, typer.Option("--ablation", help="Our drafter whole, and without each of its parts.")
     ] = False,
@@ -82,6 +88,7 @@ def replay(
         chosen_forms = parse_forms(forms)
         entrants = parse_drafters("ablation" if ablation else drafters)
         chosen_tokenizer = load_tokenizer(tokenizer)
+        measured = None if profile is None else load_profile(profile)
         records = _spread(load_records(corpus) if corpus is not None else example_records(), limit)
         if json_path is not None:
             json_path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,6 +108,7 @@ def replay(
                 seed=seed,
                 output=Adversary(records, seed).output if adversarial else recorded_output,
                 advance=lambda form: bar.update(task, advance=1, description=form),
+                profile=measured,
             )
     except _BAD_INPUT as error:
         progress_console.print(f"redraft: {error}", markup=False)

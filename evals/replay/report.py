@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +26,8 @@ class Row:
     """One drafter on the edits of one form.
 
     passes and what follows from it are of the run at the smallest cost for a drafter that looks at the cost;
-    by_cost has the others. modelled_speedup is at each cost from the run at that cost.
+    by_cost has the others. modelled_speedup is at each cost from the run at that cost. profile_speedup: over plain
+    decoding by a measured profile of passes, where one was given.
     """
 
     drafter: str
@@ -44,6 +45,7 @@ class Row:
     causes: dict[str, int] | None
     step_us: tuple[float, float] | None
     start_us: tuple[float, float] | None
+    profile_speedup: float | None = None
 
     @property
     def tokens_per_pass(self) -> float:
@@ -69,6 +71,7 @@ class Row:
             "rejected": self.rejected,
             "modelled_speedup": self.modelled_speedup,
             "by_cost": self.by_cost,
+            "profile_speedup": self.profile_speedup,
             "passes_by_cause": self.causes,
             "drafter_us_per_step": _quantiles(self.step_us),
             "drafter_us_to_start": _quantiles(self.start_us),
@@ -88,7 +91,11 @@ def rows(replayed: Replayed, entrants: Sequence[Entrant]) -> list[Row]:
             continue
         for entrant in entrants:
             runs = [run for run in replayed.runs if run.form == form and run.entrant.name == entrant.name]
-            made.append(_row(entrant, form, runs, sum(edits.tokens)))
+            row = _row(entrant, form, runs, sum(edits.tokens))
+            if replayed.profile_cost is not None:
+                run = next(run for run in runs if run.g in (None, replayed.profile_cost))
+                row = replace(row, profile_speedup=edits.plain_seconds / run.seconds)
+            made.append(row)
         made += bound_rows(form, edits.tokens, sorted({e.k for e in entrants if e.kind == "ours"} | {UNLIMITED}))
     return made
 

@@ -48,6 +48,9 @@ def _speed_table(form: str, made: Sequence[Row], edits: FormEdits, unrelated: bo
     if edits.not_expressible:
         title += f"; {len(edits.not_expressible)} edits cannot be said in this form"
     speedups = [f"speed-up\ng={g}" for g in _GS]
+    profiled = any(row.profile_speedup is not None for row in made)
+    if profiled:
+        speedups.append("by the\nprofile")
     table = _table(
         title, "\ndrafter", "\npasses", "tokens\n/pass", "drafted\n/token", *speedups, "us/step\np50", "\np99"
     )
@@ -58,6 +61,7 @@ def _speed_table(form: str, made: Sequence[Row], edits: FormEdits, unrelated: bo
             f"{row.tokens_per_pass:.1f}",
             f"{row.drafted_per_token:.2f}",
             *(f"{row.modelled_speedup[g]:.2f}" for g in _GS),
+            *([] if not profiled else ["-" if row.profile_speedup is None else f"{row.profile_speedup:.2f}"]),
             *(("-", "-") if row.step_us is None else (f"{value:.0f}" for value in row.step_us)),
             style=_STYLES.get(row.kind, ""),
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,20 @@ import numpy as np
 from evals.stats import median
 
 SCHEMA = 1
+
+
+class ProfileError(ValueError):
+    """Not a profile that can be used; the message names the file."""
+
+
+def load_profile(path: Path) -> StepCostProfile:
+    """Raises ProfileError, and OSError."""
+    try:
+        profile = StepCostProfile.from_json(json.loads(path.read_bytes()))
+        profile.cost()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ProfileError(f"{path} is no step-cost profile that can be used: {error}") from None
+    return profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +83,16 @@ class StepCostProfile:
             for (context, batch), cells in sorted(groups.items())
             if len({cell.draft_tokens for cell in cells}) > 1
         ]
+
+    def cost(self) -> float:
+        """g of one request at the smallest measured context: what a drafter takes a draft token to cost, in passes.
+
+        Raises ValueError for a profile without two widths of one request.
+        """
+        for fit in self.fits():
+            if fit.batch == min(cell.batch for cell in self.cells):
+                return max(fit.ratio, 1e-6)
+        raise ValueError("the profile has no two widths of one context and batch")
 
     def seconds(self, draft_tokens: int, *, context: int, batch: int = 1) -> float:
         """The time of a pass: linear between measured widths, the last slope beyond them, at the nearest batch and

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from evals.cli import app
 from evals.example_edits import load_examples
 from evals.replay.command import example_records
+from evals.stepcost.profile import Cell, StepCostProfile
 from service.config import EMBEDDED_MODEL_PATH
 
 COSTS = ["0.002", "0.006", "0.02", "0.05"]
@@ -197,3 +198,29 @@ def test_a_tokenizer_that_is_none_is_said(tmp_path: Path) -> None:
     done = redraft("--tokenizer", ".", cwd=tmp_path)
     assert done.returncode == 2
     assert "tokenizer.json" in done.stderr
+
+
+def test_a_measured_profile_stands_beside_the_model(corpus: Path, tmp_path: Path) -> None:
+    """A profile that is the model itself, in seconds, gives the model's speed-up."""
+    cells = [Cell(k, 512, 1, (0.01 * (1 + 0.02 * k),) * 3) for k in (0, 1, 128)]
+    profile = StepCostProfile("torch", "x", {}, tuple(cells))
+    (tmp_path / "profile.json").write_text(json.dumps(profile.to_json()))
+    done = redraft(
+        *("--corpus", str(corpus), "--json", "replay.json", "--forms", "update"),
+        *("--drafters", "none,ngram-16,copy-128", "--profile", "profile.json"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {row["drafter"]: row for row in json.loads((tmp_path / "replay.json").read_text())["rows"]}
+    assert rows["none"]["profile_speedup"] == pytest.approx(1)
+    for name in ("ngram-16", "copy-128"):
+        assert rows[name]["profile_speedup"] == pytest.approx(rows[name]["modelled_speedup"]["0.02"], rel=0.01)
+    assert rows["bound"]["profile_speedup"] is None
+
+
+@pytest.mark.parametrize("content", ["{}", "[", '{"schema": 1, "kind": "stepcost", "engine": "x"}'])
+def test_no_profile(corpus: Path, tmp_path: Path, content: str) -> None:
+    (tmp_path / "profile.json").write_text(content)
+    done = redraft("--corpus", str(corpus), "--profile", "profile.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no step-cost profile" in done.stderr
