@@ -69,9 +69,8 @@ bench: $(READY)
 
 # ---- checks ----
 
-# Two processes: one has all tests that need an engine, in turn, the other most of the rest.
 test: $(READY) $(SUFFIX) lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(PYTEST)
+	@sh tests/run.sh $(BIN)/python $(PYTEST)
 
 planted-bugs: $(READY)
 	@$(BIN)/python tests/drafts/reference/planted.py

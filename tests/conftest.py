@@ -24,13 +24,12 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """However many processes the tests run in, one of them has all that need an engine: no two engines at once."""
+    """Whatever asks for an engine is marked so: tests/run.sh runs no two engines at once."""
     for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        if item.get_closest_marker("engine") or {"engine", "server_address"}.intersection(fixtures):
-            item.add_marker(pytest.mark.xdist_group("engine"))
+        if {"engine", "server_address"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.engine)
 
 
 @pytest.fixture(scope="session")
