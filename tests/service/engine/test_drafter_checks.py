@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from service.config import EMBEDDED_MODEL_PATH, ConfigError, DraftingConfig, EngineConfig, ModelConfig, Settings
+from service.config import EMBEDDED_MODEL_PATH, ConfigError, DraftingConfig, EngineConfig, ModelConfig
 from service.drafter_config import (
     CopyDrafterConfig,
     DrafterConfig,
@@ -143,18 +144,13 @@ async def test_the_engine_asks_before_it_starts(tmp_path: Path) -> None:
         await engine.start()
 
 
-def test_the_command_says_it_and_ends_with_the_status_of_bad_configuration(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from service.cli import run
-    from service.compose import compose
-
-    settings = Settings.model_validate(
-        {
-            "server": {"port": 0},
-            "metrics": {"enabled": False},
-            "drafting": {"drafter": {"kind": "draft_model", "path": tmp_path / "none"}},
-        }
-    )
-    assert run(settings, compose) == 2
-    assert "redraft: drafting.drafter.path" in capsys.readouterr().err
+def test_the_command_says_it_and_ends_with_the_status_of_bad_configuration(tmp_path: Path) -> None:
+    """In a process of its own: a server keeps its logger for good."""
+    settings = ("drafting.drafter.kind=draft_model", f"drafting.drafter.path={tmp_path / 'none'}")
+    command = [sys.executable, "-m", "service.cli", "serve", "--port", "0", "--set", "metrics.enabled=false"]
+    for setting in settings:
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "redraft: drafting.drafter.path" in done.stderr
+    assert "Traceback" not in done.stderr
