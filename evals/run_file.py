@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 
 def read_json(path: Path) -> Any:
@@ -14,6 +15,39 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
+
+
+class OtherRunError(ValueError):
+    """A file holds something else than an earlier part of this run; the message says what differs."""
+
+
+class Resumable(Protocol):
+    """setup: what a run must share with the one that it goes on from."""
+
+    setup: dict[str, Any]
+    complete: bool
+
+
+_R = TypeVar("_R", bound=Resumable)
+
+
+def resume(path: Path, new: _R, from_json: Callable[[Any], _R]) -> _R:
+    """The report that the file holds, to go on from; `new` when there is no file.
+
+    Raises OtherRunError for a file that holds something else, or a run of another setup; and OSError.
+    """
+    try:
+        found = read_json(path)
+        if found is None:
+            return new
+        report = from_json(found)
+    except ValueError as error:
+        raise OtherRunError(f"{path} is there already, and {error}; name another file") from None
+    changed = [name for name in new.setup if report.setup.get(name) != new.setup[name]]
+    if changed:
+        raise OtherRunError(f"{path} holds a run of another setup ({', '.join(changed)} differ); name another file")
+    report.complete = False
+    return report
 
 
 def corpus_note(path: Path, records: int) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from evals.environment import describe
 from evals.identity.decode import Decoder
 from evals.identity.engine import RecordingEngine
 from evals.identity.measure import Plan, decodings, measure
-from evals.identity.report import IdentityReport, OtherRunError, render
+from evals.identity.report import IdentityReport, render
 from evals.json_file import write_json
 from evals.replay.forms import FORMS, parse_forms
-from evals.run_file import corpus_note, read_json
+from evals.run_file import corpus_note, resume
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge
@@ -66,7 +66,7 @@ def identity(
         report = _begin(json_path, settings, seed)
         report.corpus = corpus_note(corpus, len(records)) | {"selection": selection.to_json(), "chosen": len(chosen)}
         todo = _todo(report, chosen, chosen_forms, plan, seed)
-    except (ValueError, CorpusError, EmptySelectionError, ConfigError, OtherRunError, OSError) as error:
+    except (ValueError, CorpusError, EmptySelectionError, ConfigError, OSError) as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(2) from None
     interrupted = False
@@ -121,23 +121,12 @@ def _check(settings: Settings, plan: Plan) -> None:
 
 
 def _begin(path: Path, settings: Settings, seed: int) -> IdentityReport:
-    """A new report, or the one that the file holds already. Raises OtherRunError."""
+    """A new report, or the one that the file holds already. Raises OtherRunError and OSError."""
     parts = settings.model_dump(mode="json", include={"model", "engine", "drafting"})
     environment = describe(settings.model.path)
     setup: dict[str, Any] = parts | {"weights_sha256": environment["model"]["weights_sha256"], "seed": seed}
     setup["packages"] = environment["packages"]
-    try:
-        found = read_json(path)
-        if found is None:
-            return IdentityReport(setup, {}, environment, settings.drafting.method)
-        report = IdentityReport.from_json(found)
-    except ValueError as error:
-        raise OtherRunError(f"{path} is there already, and {error}; name another file") from None
-    changed = [name for name in setup if report.setup.get(name) != setup[name]]
-    if changed:
-        raise OtherRunError(f"{path} holds a run of another setup ({', '.join(changed)} differ); name another file")
-    report.complete = False
-    return report
+    return resume(path, IdentityReport(setup, {}, environment, settings.drafting.method), IdentityReport.from_json)
 
 
 def _todo(

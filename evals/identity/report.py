@@ -13,13 +13,10 @@ from rich.text import Text
 
 from evals.identity.samples import Difference, IdentitySample
 from evals.proportion import Proportion
+from evals.run_file import OtherRunError
 
 SCHEMA = 1
 _SHOWN = 20
-
-
-class OtherRunError(ValueError):
-    """A file holds something else than an earlier part of this run; the message says what differs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,12 @@ from evals.corpus.cases import Case, cases
 from evals.corpus.records import CorpusError, EditRecord, digest, load_records
 from evals.corpus.selection import EmptySelectionError, Selection, select
 from evals.environment import describe
-from evals.identity.report import OtherRunError
 from evals.json_file import write_json
 from evals.quality.measure import Job, measure
 from evals.quality.no_op import no_op_edit
 from evals.quality.report import QualityReport, render
 from evals.replay.forms import FORMS, parse_forms
-from evals.run_file import corpus_note, read_json
+from evals.run_file import corpus_note, resume
 from service.client import Client, DraftOptions
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
@@ -69,7 +68,7 @@ def quality(
         report.corpus = corpus_note(corpus, len(records)) | {"selection": selection.to_json(), "chosen": len(chosen)}
         todo = _todo(report, chosen, chosen_forms, seed, no_ops)
         json_path.parent.mkdir(parents=True, exist_ok=True)
-    except (ValueError, CorpusError, EmptySelectionError, ConfigError, OtherRunError, OSError) as error:
+    except (ValueError, CorpusError, EmptySelectionError, ConfigError, OSError) as error:
         progress.print(f"redraft: {error}", markup=False)
         raise typer.Exit(2) from None
     flags = [*(("--model", model) if model else ()), *(("--config", str(config)) if config else ())]
@@ -102,7 +101,7 @@ def quality(
 
 
 def _begin(path: Path, settings: Settings, address: str | None, seed: int, drafting: bool) -> QualityReport:
-    """A new report, or the one that the file holds already. Raises OtherRunError."""
+    """A new report, or the one that the file holds already. Raises OtherRunError and OSError."""
     environment = describe(settings.model.path)
     setup: dict[str, Any] = {"seed": seed, "drafting": drafting, "address": address}
     if address is None:
@@ -110,18 +109,7 @@ def _begin(path: Path, settings: Settings, address: str | None, seed: int, draft
         setup["weights_sha256"] = environment["model"]["weights_sha256"]
     drafter = "none" if not drafting else settings.drafting.method if address is None else "the service's"
     setup["configuration"] = f"{drafter}, {'own service' if address is None else 'given service'}"
-    try:
-        found = read_json(path)
-        if found is None:
-            return QualityReport(setup, {}, environment, drafter)
-        report = QualityReport.from_json(found)
-    except ValueError as error:
-        raise OtherRunError(f"{path} is there already, and {error}; name another file") from None
-    changed = [name for name in setup if report.setup.get(name) != setup[name]]
-    if changed:
-        raise OtherRunError(f"{path} holds a run of another setup ({', '.join(changed)} differ); name another file")
-    report.complete = False
-    return report
+    return resume(path, QualityReport(setup, {}, environment, drafter), QualityReport.from_json)
 
 
 def _todo(report: QualityReport, chosen: list[EditRecord], forms: tuple[str, ...], seed: int, no_ops: int) -> list[Job]:

@@ -11,9 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evals.identity.report import OtherRunError
 from evals.proportion import Proportion
 from evals.quality.samples import QualitySample
+from evals.run_file import OtherRunError
 
 SCHEMA = 1
 

@@ -13,8 +13,9 @@ from evals.corpus.records import EditRecord
 from evals.identity.decode import Decoder, Refused
 from evals.identity.engine import Decoded, Likeliest
 from evals.identity.measure import Plan, decodings, measure
-from evals.identity.report import IdentityReport, OtherRunError, describe, render
+from evals.identity.report import IdentityReport, describe, render
 from evals.identity.samples import IdentitySample
+from evals.run_file import OtherRunError
 from service.config import EMBEDDED_MODEL_PATH, PromptFormatName, Settings
 from service.engine.base import GenerateRequest
 from service.engine.scripted import Script, ScriptedEngine
