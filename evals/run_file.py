@@ -1,10 +1,10 @@
-"""What a run needs of files: a report that it goes on from, and which corpus it is over."""
+"""What a run needs of files: a report that it goes on from, and which corpora it is over."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -50,6 +50,12 @@ def resume(path: Path, new: _R, from_json: Callable[[Any], _R]) -> _R:
     return report
 
 
-def corpus_note(path: Path, records: int) -> dict[str, Any]:
-    """Which corpus a run was over."""
-    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "records": records}
+def corpus_note(paths: Sequence[Path], records: int) -> dict[str, Any]:
+    """Which corpora a run was over, and how many edits they hold."""
+    files = [{"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in paths]
+    return {"files": files, "records": records}
+
+
+def corpus_options(paths: Sequence[Path]) -> str:
+    """For the next command's line."""
+    return " ".join(f"--corpus {path}" for path in paths)

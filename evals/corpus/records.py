@@ -102,6 +102,22 @@ def load_records(path: Path) -> tuple[EditRecord, ...]:
     return tuple(read_records(path))
 
 
+def load_corpora(paths: Iterable[Path]) -> tuple[EditRecord, ...]:
+    """The records of several corpora, in order; one that two of them hold is taken once.
+
+    Raises CorpusError, also for two edits of one id, and OSError.
+    """
+    found: dict[str, tuple[Path, EditRecord]] = {}
+    for path in paths:
+        for record in read_records(path):
+            first, other = found.setdefault(record.id, (path, record))
+            if (record.before, record.after) != (other.before, other.after):
+                raise CorpusError(
+                    f"{path}: the record {record.id!r} is another edit than the one of that id in {first}"
+                )
+    return tuple(record for _, record in found.values())
+
+
 def write_records(path: Path, records: Iterable[EditRecord]) -> None:
     """Writes a corpus in one step: the same records give the same bytes, and a failure leaves the old file."""
     data = b"".join(json.dumps(record.to_json(), ensure_ascii=False).encode() + b"\n" for record in records)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from evals.corpus.records import CorpusError, load_records
+from evals.corpus.records import CorpusError, load_corpora
 from evals.corpus.whole_file import write_whole
 from evals.html.build import build
 from evals.html.run_files import RunFileError, read_runs
@@ -22,8 +22,8 @@ def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Files that `redraft eval ... --json` wrote.")],
     html: Annotated[Path, typer.Option("--html", metavar="OUT", help="The page: one file, no network needed.")],
     corpus: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The corpus of the runs. Then the page holds the diffs of its edits."),
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="The corpora of the runs. Then the page holds the diffs of their edits."),
     ] = None,
     tokenizer: Annotated[
         str, typer.Option(metavar="PATH", help="The tokenizer of a replay run, as it was given there.")
@@ -45,7 +45,7 @@ def report(
         made = build(
             read_runs(runs),
             load_tokenizer(tokenizer),
-            () if corpus is None else load_records(corpus),
+            load_corpora(corpus or ()),
             strip_edits=strips,
         )
         progress.print("Writing the page (the first seconds go into packing the plotting library) ...")
@@ -64,5 +64,5 @@ def report(
         raise typer.Exit(2) from None
     size = html.stat().st_size / 1e6
     console.print(f"The page is in {html} ({size:.1f} MB). Open it in a browser.", markup=False, soft_wrap=True)
-    if corpus is not None:
+    if corpus:
         console.print("It holds diffs of the corpus: share it as you would share that.", soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from evals.corpus.cases import Case, cases
-from evals.corpus.records import CorpusError, EditRecord, digest, load_records
+from evals.corpus.records import CorpusError, EditRecord, digest, load_corpora
 from evals.corpus.selection import EmptySelectionError, Selection, select
 from evals.environment import describe
 from evals.identity.decode import Decoder
@@ -21,7 +21,7 @@ from evals.identity.measure import Plan, decodings, measure
 from evals.identity.report import IdentityReport, render
 from evals.json_file import write_json
 from evals.replay.forms import FORMS, parse_forms
-from evals.run_file import corpus_note, resume
+from evals.run_file import corpus_note, corpus_options, resume
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge
@@ -30,13 +30,18 @@ INTERRUPTED = 130  # as shells have it for SIGINT
 
 
 def identity(
-    corpus: Annotated[Path, typer.Option(metavar="FILE", help="JSON lines, .gz by name; see `redraft eval corpus`.")],
+    corpus: Annotated[
+        list[Path],
+        typer.Option(metavar="FILE", help="Of `redraft eval corpus`; given again, edits of several corpora."),
+    ],
     json_path: Annotated[Path, typer.Option("--json", metavar="OUT", help="The report, written as the run goes on.")],
     forms: Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(FORMS)}.")] = "update",
     concurrency: Annotated[str, typer.Option(help="Comma-separated: requests in flight.")] = "1,8",
     languages: Annotated[str, typer.Option(metavar="NAMES", help="Comma-separated; empty takes all.")] = "",
-    max_lines: Annotated[int | None, typer.Option(min=1, help="Leave out longer files.")] = None,
-    max_edits: Annotated[int | None, typer.Option(min=1, help="Draw so many by the seed.")] = None,
+    max_lines: Annotated[
+        int | None, typer.Option(min=1, help="Leave out longer files: short ones are soon done.")
+    ] = None,
+    max_edits: Annotated[int | None, typer.Option(min=1, help="Draw so many by the seed, from all corpora.")] = None,
     repeats: Annotated[
         int | None,
         typer.Option(min=0, help="Decode only the first so many twice without drafting.", show_default="all"),
@@ -59,7 +64,7 @@ def identity(
         plan = Plan(_numbers(concurrency), repeats)
         settings = Settings.load(config, merge({"model.path": model}, set_ or ()))
         _check(settings, plan)
-        records = load_records(corpus)
+        records = load_corpora(corpus)
         selection = Selection(tuple(filter(None, languages.split(","))), max_lines, max_edits, seed)
         chosen = select(records, selection)
         json_path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +92,7 @@ def identity(
         console.print("Interrupted: the same command goes on from there.")
         raise typer.Exit(INTERRUPTED)
     console.print(
-        f"Next: redraft eval quality --corpus {corpus} --json quality.json",
+        f"Next: redraft eval quality {corpus_options(corpus)} --json quality.json",
         markup=False,
         highlight=False,
         soft_wrap=True,

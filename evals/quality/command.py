@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from evals.corpus.cases import Case, cases
-from evals.corpus.records import CorpusError, EditRecord, digest, load_records
+from evals.corpus.records import CorpusError, EditRecord, digest, load_corpora
 from evals.corpus.selection import EmptySelectionError, Selection, select
 from evals.environment import describe
 from evals.json_file import write_json
@@ -20,7 +20,7 @@ from evals.quality.measure import Job, measure
 from evals.quality.no_op import no_op_edit
 from evals.quality.report import QualityReport, render
 from evals.replay.forms import FORMS, parse_forms
-from evals.run_file import corpus_note, resume
+from evals.run_file import corpus_note, corpus_options, resume
 from service.client import Client, DraftOptions
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
@@ -33,7 +33,10 @@ _START_SECONDS = 600.0
 
 
 def quality(
-    corpus: Annotated[Path, typer.Option(metavar="FILE", help="JSON lines, .gz by name; see `redraft eval corpus`.")],
+    corpus: Annotated[
+        list[Path],
+        typer.Option(metavar="FILE", help="Of `redraft eval corpus`; given again, edits of several corpora."),
+    ],
     json_path: Annotated[Path, typer.Option("--json", metavar="OUT", help="The report, written as the run goes on.")],
     forms: Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(FORMS)}.")] = "update",
     address: Annotated[
@@ -42,8 +45,10 @@ def quality(
     concurrency: Annotated[int, typer.Option(min=1, help="Calls in flight.")] = 4,
     drafting: Annotated[bool, typer.Option("--drafting/--no-drafting", help="Draft by copying.")] = True,
     languages: Annotated[str, typer.Option(metavar="NAMES", help="Comma-separated; empty takes all.")] = "",
-    max_lines: Annotated[int | None, typer.Option(min=1, help="Leave out longer files.")] = None,
-    max_edits: Annotated[int | None, typer.Option(min=1, help="Draw so many by the seed.")] = None,
+    max_lines: Annotated[
+        int | None, typer.Option(min=1, help="Leave out longer files: short ones are soon done.")
+    ] = None,
+    max_edits: Annotated[int | None, typer.Option(min=1, help="Draw so many by the seed, from all corpora.")] = None,
     no_ops: Annotated[int, typer.Option(min=0, help="Edits that change nothing, on so many of the files.")] = 40,
     seed: Annotated[int, typer.Option(help="Draws the edits and the markers' wordings.")] = 0,
     model: Annotated[str | None, typer.Option(metavar="DIR", help="Another model, without --address.")] = None,
@@ -61,7 +66,7 @@ def quality(
     try:
         chosen_forms = parse_forms(forms)
         settings = Settings.load(config, merge({"model.path": model}, set_ or ()))
-        records = load_records(corpus)
+        records = load_corpora(corpus)
         selection = Selection(tuple(filter(None, languages.split(","))), max_lines, max_edits, seed)
         chosen = select(records, selection)
         report = _begin(json_path, settings, address, seed, drafting)
@@ -97,7 +102,9 @@ def quality(
     if interrupted:
         console.print("Interrupted: the same command goes on from there.")
         raise typer.Exit(INTERRUPTED)
-    console.print(f"Next: redraft eval identity --corpus {corpus} --json identity.json", markup=False, soft_wrap=True)
+    console.print(
+        f"Next: redraft eval identity {corpus_options(corpus)} --json identity.json", markup=False, soft_wrap=True
+    )
 
 
 def _begin(path: Path, settings: Settings, address: str | None, seed: int, drafting: bool) -> QualityReport:

@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from evals.corpus.records import FIELDS, CorpusError, EditRecord, digest, load_records, read_records, write_records
+from evals.corpus.records import (
+    FIELDS,
+    CorpusError,
+    EditRecord,
+    digest,
+    load_corpora,
+    load_records,
+    read_records,
+    write_records,
+)
 
 EDIT = EditRecord(
     id="owner/name@abc:src/a.py",
@@ -46,6 +55,20 @@ def test_a_record_needs_no_digest_and_may_have_further_fields(tmp_path: Path) ->
     del record["sha256"]
     path.write_text(json.dumps(record) + "\n\n" + json.dumps(OTHER.to_json()))
     assert load_records(path) == (EDIT, OTHER)
+
+
+def test_several_corpora_are_read_as_one(tmp_path: Path) -> None:
+    one, two, odd = (tmp_path / name for name in ("one.jsonl", "two.jsonl.gz", "odd.jsonl"))
+    third = replace(EDIT, id="third")
+    write_records(one, [EDIT, OTHER])
+    write_records(two, [third, EDIT])
+    assert load_corpora([one, two]) == (EDIT, OTHER, third)
+    assert load_corpora([]) == ()
+    write_records(odd, [replace(EDIT, after="another")])
+    with pytest.raises(
+        CorpusError, match=r"odd.jsonl: the record 'owner/name@abc:src/a.py' is another edit .*one.json"
+    ):
+        load_corpora([one, two, odd])
 
 
 def _without(field: str) -> Callable[[Record], Record]:

@@ -83,6 +83,19 @@ def test_what_is_done_is_not_decoded_again(corpus: Path, tmp_path: Path) -> None
         assert (row["edits"], row["identical_rate"], row["control_rate"], row["differences"]) == (3, 1, 1, [])
 
 
+def test_edits_are_drawn_across_corpora(corpus: Path, tmp_path: Path) -> None:
+    out, more = tmp_path / "out.json", tmp_path / "more.jsonl"
+    begun(out)
+    long = EditRecord("long", "r", "c", "b.py", "python", "MIT", "", BEFORE * 2, BEFORE)
+    write_records(more, [long, RECORDS[0]])
+    code, output = invoke(corpus, out, "--corpus", str(more), "--max-lines", "20", "--max-edits", "7")
+    assert code == 0, output
+    assert f"Next: redraft eval quality --corpus {corpus} --corpus {more} " in output
+    record = json.loads(out.read_text())["corpus"]
+    assert [file["file"] for file in record["files"]] == ["c.jsonl", "more.jsonl"]
+    assert (record["records"], record["chosen"], record["selection"]["max_edits"]) == (4, 3, 7)
+
+
 def test_only_what_is_left_is_decoded(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     begun(out, concurrency=(1,))
