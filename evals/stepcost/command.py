@@ -15,7 +15,7 @@ from rich.table import Table
 
 from evals.environment import describe
 from evals.json_file import write_json
-from evals.stepcost.profile import Cell, StepCostProfile
+from evals.stepcost.profile import Cell, StepCostError, StepCostProfile
 from service.config import EMBEDDED_MODEL_PATH, MAX_DRAFT_TOKENS
 
 
@@ -62,13 +62,17 @@ def stepcost(
     grid = [(k, context, batch) for batch, context, k in itertools.product(broad, deep, wide)]
     environment = {**describe(file.parent), "dtype": dtype, "eager": eager, "tensor_parallel": tensor_parallel}
     profile = StepCostProfile(engine.value, file.parent.name if config.is_dir() else file.stem, environment, ())
-    with Progress(console=progress, transient=True) as bar:
-        task = bar.add_task("measuring", total=len(grid))
-        for cell in _cells(engine, file, grid, repeats, dtype, tensor_parallel, eager):
-            profile = StepCostProfile(profile.engine, profile.model, environment, (*profile.cells, cell))
-            if json_path is not None:
-                write_json(json_path, profile.to_json())
-            bar.advance(task)
+    try:
+        with Progress(console=progress, transient=True) as bar:
+            task = bar.add_task("measuring", total=len(grid))
+            for cell in _cells(engine, file, grid, repeats, dtype, tensor_parallel, eager):
+                profile = StepCostProfile(profile.engine, profile.model, environment, (*profile.cells, cell))
+                if json_path is not None:
+                    write_json(json_path, profile.to_json())
+                bar.advance(task)
+    except StepCostError as error:
+        progress.print(f"redraft: {error}", markup=False)
+        raise typer.Exit(2) from None
     _show(profile, Console())
     if json_path is not None:
         progress.print(f"Profile: {json_path}. Next: redraft eval replay --profile {json_path}", markup=False)

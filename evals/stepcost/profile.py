@@ -15,6 +15,10 @@ from evals.stats import median
 SCHEMA = 1
 
 
+class StepCostError(ValueError):
+    """What was asked for cannot be measured; the message says what to change."""
+
+
 class ProfileError(ValueError):
     """Not a profile that can be used; the message names the file."""
 

@@ -35,7 +35,7 @@ class FixedWidthProposer:
             left = self._max_model_len - int(num_tokens_no_spec[row]) - 1
             k = max(min(int(token_ids_cpu[row, 0]), self._max_draft_tokens, left), 0) if sampled else 0
             # A model with made-up weights repeats itself: another token than the last one is hardly ever right.
-            drafts.append([(sampled[-1] + 1) % self._vocabulary] * k if k else [])
+            drafts.append([(sampled[-1] + 1) % self._vocabulary] * k)
         rows = [len(draft) for draft, sampled in zip(drafts, sampled_token_ids, strict=True) if sampled]
         call = [time.perf_counter(), len(rows), max(rows, default=0), min(rows, default=0)]
         os.write(self._log, f"{json.dumps(call)}\n".encode())

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from evals.stepcost.profile import Cell
+from evals.stepcost.profile import Cell, StepCostError
 from evals.stepcost.proposer import LOG_VARIABLE
 from service.config import MAX_DRAFT_TOKENS, EngineConfig
 from service.engine.vllm import environment
@@ -31,17 +31,24 @@ def measure(
 ) -> Iterator[Cell]:
     """grid: (draft tokens, context, batch); at most 128 draft tokens, which is what vLLM verifies.
 
-    config: a config.json of Hugging Face's, or its folder. No weights are read.
+    config: a config.json of Hugging Face's, or its folder. No weights are read. Raises StepCostError, before the engine
+    starts for contexts that the shape has no room for.
     """
+    # vLLM asks for no drafts where a pass's drafts and as many again would not fit below max_model_len.
+    room = _generated(repeats) + 2 * (MAX_DRAFT_TOKENS + 1)
+    longest = max(context for _, context, _ in grid) + room
+    file = config / "config.json" if config.is_dir() else config
+    limit = json.loads(file.read_bytes()).get("max_position_embeddings")
+    if limit is not None and longest > limit:
+        raise StepCostError(f"the shape's {limit} positions leave room for a context of {limit - room} at most")
     with tempfile.TemporaryDirectory() as work:
         folder, log = Path(work) / "model", Path(work) / "steps"
         folder.mkdir()
-        shutil.copy(config / "config.json" if config.is_dir() else config, folder / "config.json")
+        shutil.copy(file, folder / "config.json")
         os.environ.update(environment(EngineConfig(kv_cache_gib=kv_cache_gib)))
         os.environ[LOG_VARIABLE] = str(log)
         from vllm import LLM
 
-        longest = max(context for _, context, _ in grid) + (repeats + 4) * (MAX_DRAFT_TOKENS + 1)
         engine = LLM(
             model=str(folder),
             skip_tokenizer_init=True,
@@ -64,11 +71,15 @@ def measure(
             yield Cell(draft_tokens, context, batch, _cell(engine, log, draft_tokens, context, batch, repeats))
 
 
+def _generated(repeats: int) -> int:
+    return repeats + 3  # one of the prefill, one that warms up, one for the end
+
+
 def _cell(engine: Any, log: Path, draft_tokens: int, context: int, batch: int, repeats: int) -> tuple[float, ...]:
     from vllm import SamplingParams
     from vllm.inputs import TokensPrompt
 
-    tokens = repeats + 3  # one of the prefill, one that warms up, one for the end
+    tokens = _generated(repeats)
     sampling = SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, temperature=0, detokenize=False)
     prompts = [TokensPrompt(prompt_token_ids=[draft_tokens, *[2 + row % 5] * (context - 1)]) for row in range(batch)]
     engine.generate(prompts, sampling, use_tqdm=False)
@@ -77,5 +88,5 @@ def _cell(engine: Any, log: Path, draft_tokens: int, context: int, batch: int, r
     # A pass lies between two calls; it carried the drafts of the first. The first full one warms up.
     spans = [after[0] - before[0] for before, after in itertools.pairwise(calls) if before[1:] == full]
     if len(spans) < 3:
-        raise ValueError(f"only {len(spans)} passes with {draft_tokens} draft tokens: too many of them were right")
+        raise StepCostError(f"only {len(spans)} passes had {draft_tokens} draft tokens at a context of {context}")
     return tuple(spans[1 : repeats + 1])

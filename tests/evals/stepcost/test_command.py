@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evals.stepcost.profile import StepCostProfile
 
-SHAPE = {
+SHAPE: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
     "vocab_size": 512,
@@ -34,11 +35,13 @@ def redraft(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("engine", ["torch", pytest.param("vllm", marks=pytest.mark.engine)])
 def test_every_kind_of_pass_is_measured(engine: str, tmp_path: Path) -> None:
+    # The longest context that the shape's positions leave room for: vLLM must still take every draft there.
+    deep = SHAPE["max_position_embeddings"] - 8 - 2 * 129
     config, out = tmp_path / "shape.json", tmp_path / "new" / "profile.json"
     config.write_text(json.dumps(SHAPE))
     done = redraft(
         *("--config", str(config), "--engine", engine, "--json", str(out), "--repeats", "5"),
-        *("--widths", "0,128", "--contexts", "64,512", "--batches", "2"),
+        *("--widths", "0,128", "--contexts", f"64,{deep}", "--batches", "2"),
     )
     assert done.returncode == 0, done.stderr
     profile = StepCostProfile.from_json(json.loads(out.read_text()))
@@ -46,11 +49,11 @@ def test_every_kind_of_pass_is_measured(engine: str, tmp_path: Path) -> None:
     assert [(cell.draft_tokens, cell.context, cell.batch) for cell in profile.cells] == [
         (0, 64, 2),
         (128, 64, 2),
-        (0, 512, 2),
-        (128, 512, 2),
+        (0, deep, 2),
+        (128, deep, 2),
     ]
     assert all(len(cell.seconds) >= 3 and min(cell.seconds) > 0 for cell in profile.cells)
-    assert [(fit.context, fit.batch) for fit in profile.fits()] == [(64, 2), (512, 2)]
+    assert [(fit.context, fit.batch) for fit in profile.fits()] == [(64, 2), (deep, 2)]
     assert f"--profile {out}" in done.stderr.replace("\n", "")
 
 
@@ -62,6 +65,7 @@ def test_every_kind_of_pass_is_measured(engine: str, tmp_path: Path) -> None:
         (("--contexts", "0"), "below 1"),
         (("--dtype", "int4"), "int4"),
         (("--config", "nowhere.json"), "not there"),
+        (("--contexts", "100000"), "a context of 7919 at most"),
     ],
 )
 def test_bad_arguments(arguments: tuple[str, ...], says: str) -> None:
