@@ -16,6 +16,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 UNKNOWN: Final = "NOASSERTION"
 """SPDX's word for a licence that was looked for and not made out."""
 
+_TABLES: Final = {"Cargo.toml": "package", "pyproject.toml": "project"}
 _TEXT_NAMES: Final = re.compile(r"(un)?licen[cs]e.*|copying.*", re.IGNORECASE)
 _MANIFESTS: Final = ("Cargo.toml", "package.json", "pyproject.toml")
 _TAG: Final = re.compile(rb"SPDX-License-Identifier:[ \t]*([^\r\n*#]+)")
@@ -54,10 +55,12 @@ def is_permissive(expression: str, *, also: Iterable[str] = ()) -> bool:
 
 def _declared(name: str, content: bytes) -> str | None:
     try:
-        record: Any = json.loads(content) if name.endswith(".json") else tomllib.loads(content.decode())
-        for key in {"Cargo.toml": ("package",), "pyproject.toml": ("project",)}.get(name, ()):
-            record = record[key]
-        return canonicalize_license_expression(record["license"])
+        manifest: Any = json.loads(content) if name.endswith(".json") else tomllib.loads(content.decode())
+        record = manifest[_TABLES[name]] if name in _TABLES else manifest
+        declared = record["license"]
+        if name == "Cargo.toml" and isinstance(declared, dict) and declared["workspace"] is True:
+            declared = manifest["workspace"]["package"]["license"]  # what all packages of a workspace share
+        return canonicalize_license_expression(declared)
     except (ValueError, LookupError, TypeError, AttributeError, InvalidLicenseExpression):
         return None  # not whole, or it says it in another way: the licence's text does
 

@@ -19,6 +19,14 @@ MIT = (Path(__file__).parent / "mit.txt").read_bytes()
         ({"LICENSE": b"SPDX-License-Identifier: nonsense\n"}, UNKNOWN),
         ({"LICENSE-MIT": MIT, "COPYING": b"SPDX-License-Identifier: 0BSD"}, "0BSD AND MIT"),
         ({"Cargo.toml": b'[package]\nlicense = "mit or apache-2.0"', "LICENSE-MIT": MIT}, "MIT OR Apache-2.0"),
+        (
+            {
+                "Cargo.toml": b'[package]\nlicense.workspace = true\n[workspace.package]\nlicense = "Apache-2.0"',
+                "LICENSE": b"Another text.",
+            },
+            "Apache-2.0",
+        ),
+        ({"Cargo.toml": b"[package]\nlicense.workspace = true", "LICENSE": MIT}, "MIT"),
         ({"package.json": json.dumps({"license": "ISC"}).encode()}, "ISC"),
         ({"package.json": b'{"license": {"type": "MIT"}}', "LICENSE": MIT}, "MIT"),
         ({"package.json": b"{", "pyproject.toml": b"x = [", "LICENSE": MIT}, "MIT"),

@@ -84,7 +84,9 @@ def test_the_datasheet_is_that_of_the_shipped_lock_file() -> None:
     rows = [line.split("|") for line in page.split("## Edits by language")[1].splitlines() if line.startswith("| ")]
     counts = {row[1].strip(): int(row[2]) for row in rows[2:] if row[2].strip().isdigit()}
     assert counts["all"] >= 300
-    assert len([name for name, count in counts.items() if name != "all" and count >= 10]) >= 8
+    enough = {name for name, count in counts.items() if name != "all" and count >= 12}
+    assert len(enough) >= 12
+    assert {"python", "typescript", "javascript", "go", "rust", "java", "c", "cpp", "csharp"} <= enough
 
 
 # ---- lock files ----
