@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from drafts.align.lines import Lines
@@ -91,10 +91,10 @@ class Enumeration:
         segment: Segment,
         window: tuple[int, int],
         similar: Similar,
-        leads: Mapping[int, int],
+        lead_of: Callable[[int], int],
     ) -> None:
-        """leads: for the head of a definition, the line where what belongs to it begins."""
-        self.leads = leads
+        """lead_of: for the head of a definition, the line where what belongs to it begins."""
+        self.lead_of = lead_of
         self.original, self.snippet, self.segment = original, snippet, segment
         self.window, self.similar = window, similar
         self.size = len(original)
@@ -203,8 +203,8 @@ class Enumeration:
                 if low <= at < high:
                     # What comes outside of it is new, or replaces as many lines.
                     yield at + outside
-                    if step > 0 and at in self.leads:
-                        yield self.leads[at]
+                    if step > 0:
+                        yield self.lead_of(at)
                     yield min(max(at - other + index, low), high - 1) + outside
             anchors += 1
             if anchors == 2:

@@ -15,9 +15,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from drafts.align.candidates import Candidate, Context, Segment
 from drafts.align.indentation import definition_name
 from drafts.align.lines import Lines
@@ -141,7 +138,7 @@ class Evidence:
         low, high, first, last = changed(segment, candidate)
         found = {"spacing": float(self._spacing(segment, candidate))}
         if high > low:
-            found["cut"] = float(min(self._least_cuts(low, high) if first == last else self.cuts(low, high), 4))
+            found["cut"] = float(min(self._cuts(low, high, slides=first == last), 4))
         if _brackets(self.snippet.contents[first:last]) != _brackets(self.original.contents[low:high]):
             found["unbalanced"] = 1.0
         if last > first and not candidate.head and self._doubles(low, first):
@@ -158,49 +155,32 @@ class Evidence:
                 found["lost"] = self._lost(low, high, first, last, alike)
         return found
 
-    def cuts(self, low: int, high: int) -> int:
-        """Syntax nodes with one end inside lines [low, high) and the other outside."""
-        depth = self.depths
-        if depth is None:
+    def _cuts(self, low: int, high: int, *, slides: bool) -> int:
+        """Syntax nodes that a deletion cuts through.
+
+        slides: nothing comes in its place, so that it is the same text when it slides over equal lines: where it cuts
+        through the fewest.
+        """
+        syntax, old = self.syntax, self.original.contents
+        if syntax is None:
             return 0
-        # Nested or disjoint nodes: those that go on across all of a range are as many as across its shallowest place.
-        return int(depth[low] - depth[low:high].min() + depth[high] - depth[low + 1 : high + 1].min())
-
-    def _least_cuts(self, low: int, high: int) -> int:
-        """Of a deletion, which is the same text when it slides over equal lines: where it cuts through the fewest."""
-        old = self.original.contents
-        least = self.cuts(low, high)
+        least = syntax.cuts(low, high)
         start, end = low, high
-        while least and end < len(old) and old[start] == old[end]:
+        while slides and least and end < len(old) and old[start] == old[end]:
             start, end = start + 1, end + 1
-            least = min(least, self.cuts(start, end))
+            least = min(least, syntax.cuts(start, end))
         start, end = low, high
-        while least and start > 0 and old[start - 1] == old[end - 1]:
+        while slides and least and start > 0 and old[start - 1] == old[end - 1]:
             start, end = start - 1, end - 1
-            least = min(least, self.cuts(start, end))
+            least = min(least, syntax.cuts(start, end))
         return least
-
-    @cached_property
-    def depths(self) -> npt.NDArray[np.intp] | None:
-        """For each boundary between lines, the nodes that stand on lines of their own and go on across it."""
-        if self.syntax is None:
-            return None
-        steps = np.zeros(len(self.original) + 2, dtype=np.intp)
-        for start, end in self.syntax.blocks:
-            steps[start + 1] += 1
-            steps[end] -= 1
-        depths: npt.NDArray[np.intp] = np.cumsum(steps)[: len(self.original) + 1]
-        return depths
 
     def _new_words(self, first: int, last: int) -> Counter[str]:
         return words_of(self.snippet.stripped[first:last])
 
-    @cached_property
-    def leads(self) -> dict[int, int]:
-        """For each definition's head, the line where what belongs to it begins: decorators, attributes, its comment."""
-        if self.syntax is None:
-            return {}
-        return {found.head: found.start for found in self.syntax.outline.definitions if found.start < found.head}
+    def lead_of(self, head: int) -> int:
+        """Where what belongs to the definition with that head begins: its decorators, attributes, its comment."""
+        return head if self.syntax is None else self.syntax.lead_of(head)
 
     def nearness(self, segment: Segment) -> list[float]:
         """What the affinity of each boundary of the original counts."""
@@ -255,8 +235,8 @@ class Evidence:
         return float(min(len(lost), 3))
 
     def _definitions(self, low: int, high: int) -> list[str]:
-        if self.syntax is not None and self.syntax.outline.definitions:
-            return [definition.name for definition in self.syntax.outline.within(low, high)]
+        if self.syntax is not None:
+            return [definition.name for definition in self.syntax.definitions_within(low, high)]
         names = (definition_name(line) for line in self.original.stripped[low:high])
         return [name for name in names if name is not None]
 

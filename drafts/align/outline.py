@@ -1,9 +1,7 @@
-"""The definitions of a file, nested, and the syntax path of any of its lines; read off its syntax tree."""
+"""Which syntax nodes define something, and by what name; for all grammars together."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,85 +94,30 @@ _NAME_LIMIT: Final = 80
 class Definition:
     """Lines [start, end) define `name`; line `head` is where the definition itself begins.
 
-    start: with the decorators, attributes and the comment that belong to it. path: its place, itself included,
-    for example ("class Foo", "def bar"). parent: the index of the definition around it, or -1.
+    start: with the decorators, attributes and the comment that belong to it. label: what it is called in a path, its
+    name included, for example "class Foo".
     """
 
     start: int
     head: int
     end: int
     name: str
-    path: tuple[str, ...]
-    parent: int
+    label: str
 
 
-class Outline:
-    """Definitions ordered by start, outer ones first."""
+def is_lead(node: Node) -> bool:
+    """A comment or an attribute, which belongs to the definition right below it."""
+    return node.type in _LEADS
 
-    def __init__(self, definitions: Sequence[Definition]) -> None:
-        self.definitions = tuple(definitions)
-        self._starts = [definition.start for definition in definitions]
 
-    def within(self, low: int, high: int) -> Iterator[Definition]:
-        """The definitions that begin and end within lines [low, high), what belongs to them aside."""
-        for definition in self.definitions[max(0, bisect_left(self._starts, low) - 1) :]:
-            if definition.start >= high:
-                break
-            if low <= definition.head and definition.end <= high:
-                yield definition
-
-    def around(self, low: int, high: int) -> Definition | None:
-        """The innermost definition that holds lines [low, high); of an empty range, one that goes on before and after.
-
-        A place before a definition's head (its decorators, its comment) is not yet inside it.
-        """
-        index = bisect_right(self._starts, low) - 1
-        while index >= 0:
-            definition = self.definitions[index]
-            if (low < high or definition.head < low) and high <= definition.end - (low == high):
-                return definition
-            index = definition.parent
+def label_and_name(node: Node, data: bytes, language: str) -> tuple[str, str] | None:
+    """What a node defines, for example ("class Foo", "Foo"); None for a node that defines nothing with a name."""
+    kind = node.type
+    label = _LABELS.get(kind) or _value_label(node, kind)
+    if label is None:
         return None
-
-
-def outline(nodes: Iterable[tuple[Node, Node | None]], data: bytes, language: str) -> Outline:
-    """The outline from the nodes that stand on lines of their own, each with its wrapper."""
-    found: list[tuple[int, int, int, str, str]] = []
-    leads: dict[tuple[int, int], int] = {}
-    heads: list[tuple[Node, Node, str, str]] = []
-    for node, wrapper in nodes:
-        kind = node.type
-        if kind in _LEADS:
-            end_row, end_column = node.end_point
-            start_row, column = node.start_point
-            leads[end_row - (end_column == 0), column] = start_row
-            continue
-        label = _LABELS.get(kind) or _value_label(node, kind)
-        if label is None:
-            continue
-        name = _name(node, kind, data)
-        if name:
-            heads.append((node, wrapper or node, _word(label, kind, language), name))
-    for node, wrapper, label, name in heads:
-        last, end_column = node.end_point
-        # A wrapper of several (Go's `type ( ... )`) ends later, and belongs to none of them.
-        start, column = (wrapper if wrapper.end_point[0] == last else node).start_point
-        while (above := leads.get((start - 1, column))) is not None:
-            start = above
-        found.append((start, node.start_point[0], last + (end_column > 0), label, name))
-    return Outline(tuple(_nested(sorted(found, key=lambda item: (item[0], -item[2])))))
-
-
-def _nested(found: Iterable[tuple[int, int, int, str, str]]) -> Iterator[Definition]:
-    around: list[tuple[int, Definition]] = []
-    for index, (start, head, end, label, name) in enumerate(found):
-        while around and around[-1][1].end <= start:
-            around.pop()
-        above = around[-1][1].path if around else ()
-        parent = around[-1][0] if around else -1
-        definition = Definition(start, head, end, name, (*above, f"{label} {name}"), parent)
-        yield definition
-        around.append((index, definition))
+    name = _name(node, kind, data)
+    return (f"{_word(label, kind, language)} {name}", name) if name else None
 
 
 def _word(label: str, kind: str, language: str) -> str:

@@ -6,15 +6,13 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 
 from drafts.align.lines import TAB_WIDTH
-from drafts.align.outline import Definition, Outline
+from drafts.align.outline import Definition
 from drafts.align.plan import Plan, Region, RegionKind
 from drafts.align.structure import Syntax
 
 
 def with_paths(plan: Plan, syntax: Syntax) -> Plan:
     """The plan with the syntax path of every region that lies inside a definition of the original (`syntax`)."""
-    if not syntax.outline.definitions:
-        return plan
     predicted = plan.predicted.encode("utf-8", "surrogatepass")
     return replace(plan, regions=tuple(_with_path(region, syntax, predicted) for region in plan.regions))
 
@@ -22,29 +20,28 @@ def with_paths(plan: Plan, syntax: Syntax) -> Plan:
 def _with_path(region: Region, syntax: Syntax, predicted: bytes) -> Region:
     low = bisect_right(syntax.starts, region.original.start) - 1
     high = bisect_left(syntax.starts, region.original.end)
-    found = syntax.outline.around(low, high)
+    around = syntax.definitions_around(low, high)
     if region.kind is RegionKind.INSERTED:
         indent = _first_indent(predicted, region.predicted.start, region.predicted.end)
-        found = _ends_here(syntax, low, indent) or found
-    return region if found is None else replace(region, syntax_path=found.path)
+        around = _ending_here(syntax, low, indent) or around
+    return replace(region, syntax_path=tuple(found.label for found in around)) if around else region
 
 
-def _ends_here(syntax: Syntax, row: int, indent: int) -> Definition | None:
-    """The innermost definition that ends before `row` and that new lines of this indentation go on with.
+def _ending_here(syntax: Syntax, row: int, indent: int) -> list[Definition]:
+    """The innermost definition that ends before `row` and that new lines of this indentation go on with; those around.
 
     Blank lines in between do not count: they are no part of it yet.
     """
-    outline: Outline = syntax.outline
-    starts, data = syntax.starts, syntax.data
     end = row
-    while end and not data[starts[end - 1] : starts[end]].strip():
+    while end and not syntax.line(end - 1).strip():
         end -= 1
-    found = outline.around(end - 1, end) if end else None
-    while found is not None:
-        if found.end == end and _first_indent(data, starts[found.head], len(data)) < indent:
-            return found
-        found = outline.definitions[found.parent] if found.parent >= 0 else None
-    return None
+    around = syntax.definitions_around(end - 1, end) if end else []
+    while around:
+        found = around[-1]
+        if found.end == end and _first_indent(syntax.data, syntax.starts[found.head], len(syntax.data)) < indent:
+            break
+        around.pop()
+    return around
 
 
 def _first_indent(data: bytes, start: int, end: int) -> int:

@@ -170,7 +170,7 @@ class _Placing:
 
     def _enumerate(self, number: int, window: tuple[int, int], *, changing: bool) -> list[Candidate]:
         segment = self.segments[number]
-        enumeration = Enumeration(self.original, self.snippet, segment, window, self.similar, self.evidence.leads)
+        enumeration = Enumeration(self.original, self.snippet, segment, window, self.similar, self.evidence.lead_of)
         heads, tails = enumeration.heads(), enumeration.tails()
         near = self.evidence.nearness(segment) if len(heads) * len(tails) > _CONSIDERED else None
         found: list[tuple[float, float, Candidate]] = []

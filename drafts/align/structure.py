@@ -1,21 +1,24 @@
-"""Where a text can go on: the statements, members, definitions and entries that stand on lines of their own."""
+"""What a syntax tree says about the lines of a text: which nodes stand on lines of their own, and what they define.
+
+A tree is looked at only around the lines that are asked for, so that a large file costs no more than its parsing.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from tree_sitter import Node, Tree
 
 from drafts.align.grammars import parse
-from drafts.align.outline import WRAPPERS, Outline, outline
+from drafts.align.outline import WRAPPERS, Definition, is_lead, label_and_name
 from drafts.align.plan import Span
 
 _BLANK = re.compile(rb"[ \t\r\f\v]*")
 _SEPARATORS = re.compile(rb"[ \t\r\f\v,;]*")
-_SPACE = frozenset(b" \t\r\n\f\v")
+_SPACE = b" \t\r\n\f\v"
 
 
 def node_spans(text: str, language: str) -> tuple[Span, ...]:
@@ -30,7 +33,8 @@ def node_spans(text: str, language: str) -> tuple[Span, ...]:
     if syntax is None:
         return ()
     starts = syntax.starts
-    return tuple(Span(starts[first], starts[end]) for first, end in syntax.node_lines)
+    lines = sorted(syntax.node_lines(0, len(starts) - 1), key=lambda each: (each[0], -each[1]))
+    return tuple(Span(starts[start], starts[end]) for start, end in lines)
 
 
 class Syntax:
@@ -38,10 +42,11 @@ class Syntax:
 
     def __init__(self, data: bytes, language: str, tree: Tree) -> None:
         self.data, self.language, self.tree = data, language, tree
+        self._across: dict[int, frozenset[tuple[int, int]]] = {}
 
     @classmethod
     def of(cls, text: str, language: str | None) -> Syntax | None:
-        """None without a grammar for the language."""
+        """None without a grammar for the language. Never raises for odd text."""
         data = text.encode("utf-8", "surrogatepass")
         tree = parse(data, language)
         return None if tree is None or language is None else cls(data, language, tree)
@@ -49,83 +54,159 @@ class Syntax:
     @cached_property
     def starts(self) -> list[int]:
         """The offset of each line, and of the end of the text."""
-        return line_starts(self.data)
+        starts = [found.end() for found in re.finditer(rb"\n", self.data)]
+        return [0, *starts] if starts and starts[-1] == len(self.data) else [0, *starts, len(self.data)]
 
-    @cached_property
-    def _nodes(self) -> list[tuple[Node, Node | None]]:
-        return list(nodes_of_lines(self.tree.root_node))
+    def line(self, row: int) -> bytes:
+        """A line of the text, with its LF."""
+        return self.data[self.starts[row] : self.starts[row + 1]]
 
-    @cached_property
-    def outline(self) -> Outline:
-        return outline(self._nodes, self.data, self.language)
+    def cuts(self, low: int, high: int) -> int:
+        """Into how many nodes on lines of their own the lines [low, high) reach from outside, but not to their end."""
+        # Nodes are nested or disjoint: one that goes on across both ends holds all of the range.
+        before, after = self.across(low), self.across(high)
+        return sum(end < high for _, end in before) + sum(start > low for start, _ in after)
 
-    @cached_property
-    def node_lines(self) -> tuple[tuple[int, int], ...]:
-        """The lines of the nodes that stand on lines of their own, ordered by start and then longest first."""
-        return self._lines_of(node for node, _ in self._nodes if not node.is_error)
-
-    @cached_property
-    def blocks(self) -> tuple[tuple[int, int], ...]:
-        """Those of them that are longer than one line."""
-        nodes = (node for node, _ in self._nodes if node.end_point[0] > node.start_point[0] and not node.is_error)
-        return tuple(lines for lines in self._lines_of(nodes) if lines[1] - lines[0] > 1)
-
-    @cached_property
-    def _comments(self) -> dict[int, int]:
-        """Where the first comment of a line begins."""
-        found: dict[int, int] = {}
-        for node, _ in self._nodes:
-            if "comment" in node.type:
-                row, start = node.start_point[0], node.start_byte
-                found[row] = min(start, found.get(row, start))
+    def across(self, row: int) -> frozenset[tuple[int, int]]:
+        """The lines [start, end) of the nodes on lines of their own that begin before line `row` and end after it."""
+        found = self._across.get(row)
+        if found is None:
+            around = self.node_lines(row - 1, row)
+            found = self._across[row] = frozenset((start, end) for start, end in around if start < row < end)
         return found
 
-    def _lines_of(self, nodes: Iterable[Node]) -> tuple[tuple[int, int], ...]:
+    def node_lines(self, low: int, high: int) -> set[tuple[int, int]]:
+        """The lines [start, end) of the nodes on lines of their own of which a line in [low, high) is part."""
+        each = (self._own_lines(node) for node, _ in self._nodes(low, high) if not node.is_error)
+        return {lines for lines in each if lines is not None}
+
+    def definitions_within(self, low: int, high: int) -> list[Definition]:
+        """The definitions that begin and end within lines [low, high), what belongs to them aside."""
+        return [found for found in self._definitions(low, high) if low <= found.head and found.end <= high]
+
+    def definitions_around(self, low: int, high: int) -> list[Definition]:
+        """The definitions that hold lines [low, high), outermost first; of an empty range, those that go on around it.
+
+        A place before a definition's head (its decorators, its comment) is not yet inside it.
+        """
+        row = low
+        if low < high:
+            while (below := self._below_lead(row)) is not None:
+                row = below
+        return [
+            found
+            for found in self._definitions(row, row + 1)
+            if (found.start <= low if low < high else found.head < low) and high <= found.end - (low == high)
+        ]
+
+    def lead_of(self, row: int) -> int:
+        """Where what belongs to the definition whose head is line `row` begins; `row` where no definition begins."""
+        return min((found.start for found in self._definitions(row, row + 1) if found.head == row), default=row)
+
+    def _definitions(self, low: int, high: int) -> list[Definition]:
+        """The definitions of which a line in [low, high) is part, what belongs to them aside; outer ones first."""
+        found: list[Definition] = []
+        for node, wrapper in self._nodes(low, high):
+            named = label_and_name(node, self.data, self.language)
+            if named is not None:
+                label, name = named
+                last, column = node.end_point
+                # A wrapper of several (Go's `type ( ... )`) ends later, and belongs to none of them.
+                outer = wrapper if wrapper is not None and wrapper.end_point[0] == last else node
+                head = node.start_point[0]
+                found.append(Definition(self._with_leads(outer), head, last + (column > 0), name, label))
+        return sorted(found, key=lambda each: (each.start, -each.end))
+
+    def _with_leads(self, node: Node) -> int:
+        """The line where the comments and attributes right above a node begin that are indented as it is."""
+        row, column = node.start_point
+        while row and (above := self._lead_at(row - 1)) is not None:
+            if above.start_point[1] != column or _last_row(above) != row - 1:
+                break
+            row = above.start_point[0]
+        return row
+
+    def _below_lead(self, row: int) -> int | None:
+        """The line after the comment or attribute that line `row` is part of; None when it is part of none."""
+        lead = self._lead_at(row) if row + 1 < len(self.starts) else None
+        return None if lead is None else max(_last_row(lead), row) + 1
+
+    def _lead_at(self, row: int) -> Node | None:
+        """The comment or attribute that a line begins with, or goes on with."""
+        line = self.line(row)
+        at = self.starts[row] + len(line) - len(line.lstrip())
+        node = self.tree.root_node.descendant_for_byte_range(at, at + 1) if line.strip() else None
+        while node is not None and not is_lead(node):
+            node = node.parent
+        return node
+
+    def _nodes(self, low: int, high: int) -> Iterator[tuple[Node, Node | None]]:
+        """The named nodes that touch lines [low, high), except those inside a node of one line.
+
+        They come in no order, each with the outermost of the nodes that only wrap it (decorators and the like:
+        `outline.WRAPPERS`).
+        """
+        before = self._text_before(low)
+        pending: list[tuple[Node, Node | None]] = [(self.tree.root_node, None)]
+        while pending:
+            parent, wrapper = pending.pop()
+            wraps = parent.type in WRAPPERS
+            wrapper = (wrapper or parent) if wraps else None
+            for node in parent.named_children if wraps else _children(parent, before, low, high):
+                yield node, wrapper
+                if node.end_point[0] > node.start_point[0]:
+                    pending.append((node, wrapper))
+
+    def _text_before(self, row: int) -> tuple[int, int]:
+        """Row and column of the last character before line `row` that is not blank; the text's start without one."""
+        for above in range(row - 1, -1, -1):
+            text = self.line(above).rstrip()
+            if text:
+                return above, len(text) - 1
+        return 0, 0
+
+    def _own_lines(self, node: Node) -> tuple[int, int] | None:
+        """The lines of a node that stands on lines of its own.
+
+        Nothing but blanks comes before it on its first line, nothing but a separator or a comment after it on its last.
+        """
         data, starts = self.data, self.starts
-        found: set[tuple[int, int]] = set()
-        for node in nodes:
-            start, end, row = node.start_byte, node.end_byte, node.start_point[0]
-            while end > start and data[end - 1] in _SPACE:
-                end -= 1
-            if end == start or not _BLANK.fullmatch(data, starts[row], start):
-                continue
-            last = bisect_right(starts, end - 1) - 1
-            line_end = _without_lf(data, starts[last + 1])
-            if not _SEPARATORS.fullmatch(data, end, line_end):
-                comment = self._comments.get(last, -1)
-                if comment < end or not _SEPARATORS.fullmatch(data, end, comment):
-                    continue
-            found.add((row, last + 1))
-        return tuple(sorted(found, key=lambda lines: (lines[0], -lines[1])))
+        start, row = node.start_byte, node.start_point[0]
+        end = start + len(data[start : node.end_byte].rstrip(_SPACE))
+        if end == start or not _BLANK.fullmatch(data, starts[row], start):
+            return None
+        last = bisect_right(starts, end - 1) - 1
+        line_end = starts[last + 1] - data.endswith(b"\n", end, starts[last + 1])
+        rest = _SEPARATORS.match(data, end, line_end)
+        if rest is not None and rest.end() < line_end and not self._is_comment(rest.end()):
+            return None
+        return row, last + 1
+
+    def _is_comment(self, at: int) -> bool:
+        """A comment begins there."""
+        node = self.tree.root_node.descendant_for_byte_range(at, at + 1)
+        while node is not None and node.start_byte == at:
+            if "comment" in node.type:
+                return True
+            node = node.parent
+        return False
 
 
-def line_starts(data: bytes) -> list[int]:
-    """The offset of each line, and of the end of the data."""
-    starts = [0]
-    at = data.find(b"\n")
-    while at >= 0:
-        starts.append(at + 1)
-        at = data.find(b"\n", at + 1)
-    if starts[-1] < len(data) or len(starts) == 1:
-        starts.append(len(data))
-    return starts
+def _children(parent: Node, before: tuple[int, int], low: int, high: int) -> Iterator[Node]:
+    """The named children of a node that touch lines [low, high); before: where the text before those ends."""
+    cursor = parent.walk()
+    # Asked for blanks, tree-sitter may look among them and find nothing; it is asked for the text before them.
+    found = cursor.goto_first_child_for_point(before) is not None or cursor.goto_first_child()
+    while found:
+        node = cursor.node
+        if node is None or node.start_point[0] >= high:
+            return
+        if node.is_named and node.end_point[0] >= low:
+            yield node
+        found = cursor.goto_next_sibling()
 
 
-def nodes_of_lines(root: Node) -> Iterator[tuple[Node, Node | None]]:
-    """The named nodes below `root` that span lines, and the children of those: all that can stand on lines of its own.
-
-    What lies within a node of one line is left out, so that there are few nodes to a line. Nodes come in no order, each
-    with the outermost of the nodes that only wrap it (decorators and the like; `outline.WRAPPERS`).
-    """
-    pending: list[tuple[Node, Node | None]] = [(root, None)]
-    while pending:
-        parent, wrapper = pending.pop()
-        wrapper = (wrapper or parent) if parent.type in WRAPPERS else None
-        for node in parent.named_children:
-            yield node, wrapper
-            if node.end_point[0] > node.start_point[0]:
-                pending.append((node, wrapper))
-
-
-def _without_lf(data: bytes, end: int) -> int:
-    return end - 1 if end and data[end - 1] == 0x0A else end
+def _last_row(node: Node) -> int:
+    """The last line of a node; an end just after an LF is the end of the line before."""
+    row, column = node.end_point
+    return row - (column == 0 and row > node.start_point[0])

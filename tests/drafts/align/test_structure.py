@@ -1,13 +1,15 @@
-"""The nodes that stand on lines of their own, in every language with a grammar."""
+"""The nodes that stand on lines of their own, in every language with a grammar, and what cuts through them."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafts.align.grammars import LANGUAGES, parse
-from drafts.align.structure import node_spans
+from drafts.align.structure import Syntax, node_spans
 from service.languages import KNOWN
 
 ENTRIES = {
@@ -37,27 +39,41 @@ ENTRIES = {
 }
 
 
+def parsed(text: str, language: str) -> Syntax:
+    syntax = Syntax.of(text, language)
+    assert syntax is not None
+    return syntax
+
+
 def test_every_language_with_a_grammar_has_a_case() -> None:
     assert set(ENTRIES) == LANGUAGES
 
 
 @pytest.mark.parametrize("language", sorted(ENTRIES))
-def test_entries_are_spans_of_whole_lines(language: str) -> None:
+def test_a_change_of_whole_entries_cuts_through_nothing(language: str) -> None:
     text = "".join(ENTRIES[language])
     tree = parse(text.encode(), language)
     assert tree is not None
     assert not tree.root_node.has_error
     found = {text[span.start : span.end] for span in node_spans(text, language)}
     assert {ENTRIES[language][1], ENTRIES[language][2]} <= found
+    rows = [part.count("\n") for part in ENTRIES[language]]
+    syntax, first, last = parsed(text + text, language), rows[0], sum(rows)
+    assert syntax.cuts(0, last) == 0
+    assert [syntax.cuts(first, first + 1), syntax.cuts(first + 1, first + 2)] == [0, 0]
+    assert syntax.across(first + 1), "both entries lie in one node"
+    assert syntax.cuts(first + 1, last + 1) > 0
 
 
 def test_grammars_go_by_the_names_that_requests_use() -> None:
     assert LANGUAGES <= KNOWN
 
 
-def test_no_spans_without_a_grammar() -> None:
+def test_no_syntax_without_a_grammar() -> None:
+    assert Syntax.of("a = 1\n", "text") is None
+    assert Syntax.of("a = 1\n", "no such language") is None
+    assert Syntax.of("a = 1\n", None) is None
     assert node_spans("a = 1\n", "text") == ()
-    assert node_spans("a = 1\n", "no such language") == ()
 
 
 def test_offsets_are_bytes() -> None:
@@ -71,6 +87,22 @@ def test_a_node_that_shares_its_lines_is_none() -> None:
 
 def test_the_last_line_needs_no_newline() -> None:
     assert [(span.start, span.end) for span in node_spans("a = 1\nb = 2", "python")] == [(0, 6), (6, 11)]
+
+
+def test_rows_are_lines() -> None:
+    assert parsed('a = "é"\nb = 2\n', "python").starts == [0, 9, 15]
+    assert parsed("a = 1\nb = 2", "python").starts == [0, 6, 11]
+
+
+def test_nothing_cuts_through_a_node_that_shares_its_lines() -> None:
+    text = "f(a, b); g(\n  c\n)\n"
+    assert parsed(text, "javascript").across(1) == frozenset()
+    assert parsed(text.removeprefix("f(a, b); "), "javascript").across(1) == {(0, 3)}
+
+
+@pytest.mark.parametrize("after", [";", " ;", "  // done", "; /* done */"])
+def test_separators_and_comments_share_a_line(after: str) -> None:
+    assert parsed(f"g(\n  c\n){after}\nh()\n", "javascript").across(1) == {(0, 3)}
 
 
 @settings(max_examples=150, deadline=None)
@@ -96,6 +128,25 @@ def test_spans_are_ordered_nested_whole_lines(language: str, cut: tuple[int, int
         around.append(span.end)
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    language=st.sampled_from(sorted(LANGUAGES)),
+    cut=st.tuples(st.integers(0, 60), st.integers(0, 60)),
+    noise=st.text(st.sampled_from("\n {}()[]<>:;,.\"'`#/*-=aé\x00\ud800"), max_size=20),
+)
+def test_nodes_are_nested_whatever_the_text(language: str, cut: tuple[int, int], noise: str) -> None:
+    whole = "".join(ENTRIES[language])
+    syntax = parsed(whole[cut[0] :] + noise + whole[: cut[1]], language)
+    rows = len(syntax.starts) - 1
+    for row in range(rows + 1):
+        around = sorted(syntax.across(row), key=lambda lines: lines[0] - lines[1])
+        assert all(0 <= start < row < end <= rows for start, end in around)
+        assert all(one[0] <= two[0] and two[1] <= one[1] for one, two in pairwise(around))
+        names = syntax.definitions_around(row, min(row + 1, rows))
+        assert all(one.start <= two.start and two.end <= one.end for one, two in pairwise(names))
+    assert syntax.cuts(0, rows) == 0
+
+
 @pytest.mark.parametrize(
     ("language", "text"),
     [
@@ -115,4 +166,4 @@ def test_deep_but_ordinary_yaml_is_parsed() -> None:
     text = (
         "".join("  " * depth + f"key_{depth}:\n" for depth in range(25)) + "  " * 25 + "- value # " + "-" * 200 + "\n"
     )
-    assert len(node_spans(text, "yaml")) >= 25
+    assert len(parsed(text, "yaml").definitions_around(24, 25)) == 25
