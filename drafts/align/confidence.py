@@ -11,6 +11,7 @@ from drafts.align.segments import Draft
 _CEILING = 0.99
 """Even a place that nothing rivals may be the wrong one: code moves, and edits say less than they mean."""
 _NO_CONTEXT = 0.8
+_CUT_OFF = 0.85
 _AT_END = 0.6
 _AFTER_A_PLACE = 0.5
 _UNPLACED = 0.2
@@ -27,8 +28,13 @@ def segment_confidences(draft: Draft, placement: Placement, placed: Sequence[boo
 
 
 def _ceiling(draft: Draft, placement: Placement, number: int) -> float:
-    """Without a line of context at either end there is only resemblance, and the odds know no more than that."""
+    """Without a line of context at either end there is only resemblance, and the odds know no more than that.
+
+    They know nothing of elisions that were forgotten.
+    """
     segment, matches = draft.segments[number], placement.matches
+    if draft.cuts_off[number]:
+        return _CUT_OFF
     return _CEILING if matches[segment.start] >= 0 or matches[segment.end - 1] >= 0 else _NO_CONTEXT
 
 

@@ -50,7 +50,8 @@ class Draft:
     """known[i]: segment i is not a new definition, so it has a place of its own. indents_after[i]: columns of the
     elision after segment i, None without one. blanks[i]: blank lines before segment i that belong to no segment (a
     snippet without elisions only). elided: the snippet has elisions.
-    stands[i]: segment i shows lines of the original as they are.
+    stands[i]: segment i shows lines of the original as they are. cuts_off[i]: it does, but for an elision where others
+    stand: they go, or the elision was forgotten.
     """
 
     snippet: Lines
@@ -61,6 +62,7 @@ class Draft:
     removals: list[Removal] = field(default_factory=list)
     elided: bool = False
     stands: list[bool] = field(default_factory=list)
+    cuts_off: list[bool] = field(default_factory=list)
 
 
 def read_draft(original: Lines, snippet_text: str) -> Draft:
@@ -85,9 +87,12 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
         if elided:
             following = parts[index + 1] if index + 1 < len(parts) else None
             indent = len(following.indent.expandtabs(TAB_WIDTH)) if isinstance(following, Elision) else None
-            stands = _stands(original, lines)
+            open_before, open_after = index > 0, index + 1 < len(parts)
+            places = _shown(original, lines)
+            stands = any((open_before or at_start) and (open_after or at_end) for at_start, at_end in places)
             opens = bool(removals) or stands or (indent is not None and _opens(original, lines))
-            draft.segments.append(Segment(base, base + len(lines), index > 0, index + 1 < len(parts), opens))
+            draft.segments.append(Segment(base, base + len(lines), open_before, open_after, opens))
+            draft.cuts_off.append(bool(places) and not stands)
             draft.stands.append(stands)
             draft.indents_after.append(indent)
             draft.blanks.append(0)
@@ -102,14 +107,21 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
     return draft
 
 
-def _stands(original: Lines, lines: Sequence[str]) -> bool:
-    """The lines stand in the original as they are, one after the other, and are more than the context of a deletion."""
+def _shown(original: Lines, lines: Sequence[str]) -> list[tuple[bool, bool]]:
+    """Where the lines stand in the original as they are, one after the other: whether it begins and ends with them.
+
+    Lines that may be no more than the context of a deletion are shown nowhere.
+    """
     filled = [index for index, line in enumerate(lines) if line.strip()]
     if len(filled) < _SHOWN:
-        return False
+        return []
     shown = tuple(lines[filled[0] : filled[-1] + 1])
     places = original.positions.get(shown[0].strip(), ())
-    return any(original.contents[at : at + len(shown)] == shown for at in places)
+    return [
+        (not any(original.stripped[:at]), not any(original.stripped[at + len(shown) :]))
+        for at in places
+        if original.contents[at : at + len(shown)] == shown
+    ]
 
 
 def _is_excerpt(original: Lines, draft: Draft) -> bool:
@@ -218,6 +230,8 @@ def _add_blocks(original: _Original, draft: Draft, contents: list[str], lines: S
             draft.indents_after.append(None)
             draft.blanks.append(blanks)
             draft.known.append(not _is_new(original, lines[start : index - pending], lowest))
+            draft.stands.append(False)
+            draft.cuts_off.append(False)
             start = None
         if start is None:
             start, blanks = index, pending
