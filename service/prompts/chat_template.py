@@ -13,12 +13,15 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2.exceptions import TemplateError
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from service.prompts.base import PromptBuilder, TokenSpan
 from service.prompts.tokenization import TextTokenizer, TokenizerError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,9 @@ class ChatTemplate:
     @classmethod
     def load(cls, model_path: Path) -> ChatTemplate:
         """Raises TokenizerError when the model has no chat template or no end token."""
+        # It takes seconds to import: not for those who only use this module's text.
+        from transformers import AutoTokenizer
+
         hf = AutoTokenizer.from_pretrained(str(model_path))
         if not isinstance(hf.chat_template, str):
             raise TokenizerError(
