@@ -7,6 +7,7 @@ text: that margin is what the confidence is read from.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ _CONSIDERED = 40
 """Candidates of a segment whose structure is weighed."""
 _SETTLED = 6.0
 """The score of a segment that context alone settles."""
+_TELLING = 3
+"""So many equal lines tell a place by themselves."""
 _CROWD = 12
 _CLEAR = 2.0
 """A segment that beats its rivals by this much is clear: others are looked for around it."""
@@ -115,17 +118,14 @@ class _Placing:
         return choices
 
     def _settled(self) -> dict[int, Candidate]:
-        """The segments that begin and end with lines that stand in one place only, and change something there."""
+        """The segments whose ends are told by lines that stand together in one place only, with what they change."""
         found: dict[int, Candidate] = {}
         last_high = 0
         for number, segment in enumerate(self.segments):
-            head, tail = self._unique(segment, 1), self._unique(segment, -1)
-            if not segment.open_before:
-                head = 0 if self._equal(0, segment.start) else None
-            if not segment.open_after:
-                tail = len(self.original) if self._equal(len(self.original) - 1, segment.end - 1) else None
-            if head is None or tail is None or head > tail or head < last_high:
+            ends = self._told(segment)
+            if ends is None or ends[0] < last_high:
                 continue
+            head, tail = ends
             room = min(tail - head, segment.end - segment.start)
             runs = self._run(head, segment.start, 1, room), self._run(tail - 1, segment.end - 1, -1, room)
             candidate = Candidate(head, tail, *share(*runs, room), score=_SETTLED)
@@ -135,25 +135,44 @@ class _Placing:
                 last_high = tail
         return found
 
+    def _told(self, segment: Segment) -> tuple[int, int] | None:
+        """The only lines [low, high) of the original that the lines at both ends of a segment tell."""
+        size = segment.end - segment.start
+        if segment.may_be_unchanged and segment.open_before and segment.open_after:
+            places = self.original.positions.get(self.snippet.stripped[segment.start], ())
+            whole = [at for at in places if self._run(at, segment.start, 1, size) == size]
+            if len(whole) == 1:
+                return whole[0], whole[0] + size
+        heads, tails = self._edges(segment, 1), self._edges(segment, -1)
+        if not segment.open_before:
+            heads = [0] if self._equal(0, segment.start) else []
+        if not segment.open_after:
+            tails = [len(self.original)] if self._equal(len(self.original) - 1, segment.end - 1) else []
+        if len(heads) == len(tails) == 1:
+            return (heads[0], tails[0]) if heads[0] <= tails[0] else None
+        reach = 4 * size + 8
+        found: tuple[int, int] | None = None
+        for head in heads:
+            for tail in tails[bisect_left(tails, head) : bisect_right(tails, head + reach)]:
+                if found is not None:
+                    return None
+                found = head, tail
+        return found
+
+    def _edges(self, segment: Segment, step: int) -> list[int]:
+        """The boundaries that the segment may begin (step -1: end) at, where its lines there tell a place.
+
+        The outermost one does when it stands there only, and so do a few together.
+        """
+        edge = segment.start if step > 0 else segment.end - 1
+        places = self.original.positions.get(self.snippet.stripped[edge], ())
+        least = 1 if len(places) == 1 else _TELLING
+        outside = 0 if step > 0 else 1
+        room = min(least, segment.end - segment.start)
+        return [at + outside for at in places if self._run(at, edge, step, room) == least]
+
     def _equal(self, at: int, index: int) -> bool:
         return 0 <= at < len(self.original) and self.original.contents[at] == self.snippet.contents[index]
-
-    def _unique(self, segment: Segment, step: int) -> int | None:
-        """The boundary that the segment begins (step -1: ends) at, told by a line near it that stands only there."""
-        edge = segment.start if step > 0 else segment.end - 1
-        for index in range(edge, segment.end if step > 0 else segment.start - 1, step):
-            stripped = self.snippet.stripped[index]
-            where = self.original.positions.get(stripped)
-            if where is None:
-                return None
-            if len(where) > 1:
-                continue
-            at = where[0] - (index - edge)
-            inner = range(edge, index + step, step)
-            if all(self._equal(at + (other - edge), other) for other in inner):
-                return at if step > 0 else at + 1
-            return None
-        return None
 
     def _run(self, at: int, index: int, step: int, limit: int) -> int:
         run = 0
