@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from evals.example_edits import load_examples
 from evals.report import LatencyReport
+from service.cli import app
 
 
 def redraft(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -26,11 +28,7 @@ def redraft(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     ("arguments", "message"),
     [
         (["demo", "--example", "no_such"], "no example edit"),
-        (["demo", "--repeats", "0"], "repeats"),
-        (["eval", "latency", "--examples", "no_such"], "no example edit"),
         (["eval", "latency", "--configurations", "copy,warp"], "no configuration is called 'warp'"),
-        (["eval", "latency", "--configurations", "copy,copy"], "named twice"),
-        (["eval", "latency", "--repeats", "0"], "repeats"),
     ],
 )
 def test_bad_arguments_are_said_and_exit_with_2(arguments: list[str], message: str, tmp_path: Path) -> None:
@@ -38,6 +36,23 @@ def test_bad_arguments_are_said_and_exit_with_2(arguments: list[str], message: s
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "--repeats", "0"], "repeats"),
+        (["eval", "latency", "--examples", "no_such"], "no example edit"),
+        (["eval", "latency", "--configurations", "copy,copy"], "named twice"),
+        (["eval", "latency", "--repeats", "0"], "repeats"),
+        (["eval", "latency", "--address", "127.0.0.1:1", "--configurations", "copy,ngram-5"], "leave out --address"),
+    ],
+)
+def test_other_bad_arguments(arguments: list[str], message: str) -> None:
+    """In this process: starting one takes longer than the test."""
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr.replace("\n", " ")
 
 
 def test_a_service_that_does_not_start_exits_with_3(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from evals.model_check import Checked
+from evals.model_command import app
 from evals.samples import Measurement
 from service.config import EMBEDDED_MODEL_PATH
 from service.model_info import ModelFolderError, read
@@ -50,10 +52,10 @@ def test_a_changed_file_is_named_and_a_service_does_not_start_on_it(tmp_path: Pa
 
 
 def test_no_model_folder(tmp_path: Path) -> None:
-    for arguments in (("model", "info", str(tmp_path)), ("model", "check", str(tmp_path))):
-        done = redraft(*arguments)
-        assert done.returncode == 2, done.stderr
-        assert "holds no config.json" in done.stderr
+    for verb in ("info", "check"):
+        done = CliRunner().invoke(app, [verb, str(tmp_path)], env={"COLUMNS": "200"})
+        assert done.exit_code == 2, done.output
+        assert "holds no config.json" in done.stderr.replace("\n", " ")
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelFolderError, match="safetensors"):
         read(tmp_path)
