@@ -50,6 +50,7 @@ class StepCost:
             raise ValueError(f"the cost ratio c1/c0 must be positive, got {ratio}")
         self.ratio = ratio
         self.batch_size = 1
+        self._rounded = (0.0, 0.0)
         self._fit = fit
         self._steps = 0
         self._weight = self._x = self._y = self._xx = self._xy = 0.0
@@ -66,7 +67,10 @@ class StepCost:
     @property
     def rounded_marginal(self) -> float:
         """The same to about two digits, so that what depends on it can be looked up."""
-        return float(f"{self.marginal:.1e}")
+        marginal = self.marginal
+        if self._rounded[0] != marginal:
+            self._rounded = (marginal, float(f"{marginal:.1e}"))
+        return self._rounded[1]
 
     def record(self, tokens: int, seconds: float) -> None:
         """A step of `tokens` tokens took `seconds`. Outliers (a pause, a compilation) are left out."""
@@ -120,12 +124,12 @@ class Stretch(NamedTuple):
         return ((self.accepted + length) * survival - self.accepted) / slope
 
 
-def draft_length(stretches: Iterable[Stretch], cost_ratio: float, limit: int) -> int:
+def draft_length(stretches: Iterable[Stretch], cost_ratio: float, limit: int, likely: int = 0) -> int:
     """The k that makes (expected tokens) / (step time) largest.
 
     Token j is added while P(survive to j) >= c1 / (c0 + c1 * j) * E(tokens so far), where cost_ratio = c1 / c0.
     The chance to survive only falls, so the first token that does not pay ends the draft; within a stretch it is found
-    by bisection.
+    by bisection, from `likely` on: a k that may be near the answer, which does not depend on it.
     """
     survive = 1.0
     expected = 1.0  # the target's own token
@@ -136,30 +140,43 @@ def draft_length(stretches: Iterable[Stretch], cost_ratio: float, limit: int) ->
             break
         a, c = stretch.accepted, stretch.accepted + stretch.rejected
 
-        # All of the stretch, if its last token pays: by far the most frequent case.
+        # No token of the stretch, if its first does not pay.
+        if survive * a / c < cost_ratio * expected / (1.0 + cost_ratio * length):
+            return length
+        # All of it, if its last token pays: by far the most frequent case.
         reached = stretch.survival(count)
         before = reached * (c + count - 1) / (a + count - 1)
         so_far = expected + survive * stretch.expected(count - 1, before)
         if survive * reached < cost_ratio * so_far / (1.0 + cost_ratio * (length + count - 1)):
-            return length + _paying(stretch, count, cost_ratio, survive, expected, length)
+            return length + _paying(stretch, count, cost_ratio, survive, expected, length, likely - length)
         survive *= reached
         expected = so_far + survive
         length += count
     return length
 
 
-def _paying(stretch: Stretch, count: int, cost_ratio: float, survive: float, expected: float, length: int) -> int:
+def _paying(
+    stretch: Stretch, count: int, cost_ratio: float, survive: float, expected: float, length: int, likely: int
+) -> int:
     """How many of a stretch's tokens pay, fewer than `count`, the draft before it being `length` long."""
-    low, high = 0, count  # token `low` pays, token `high` does not
+    a, c = stretch.accepted, stretch.accepted + stretch.rejected
+    log_a, log_c = lgamma(a), lgamma(c)
+    low, high = 1, count  # token `low` pays, token `high` does not
+    # The answer is mostly near that of the pass before: steps from there, each twice as long as the one before.
+    middle, step = likely, 1
     while high - low > 1:
-        middle = (low + high) // 2
-        reached = stretch.survival(middle - 1)
-        so_far = expected + survive * stretch.expected(middle - 1, reached)
-        next_reached = reached * (stretch.accepted + middle - 1) / (stretch.accepted + stretch.rejected + middle - 1)
-        if survive * next_reached >= cost_ratio * so_far / (1.0 + cost_ratio * (length + middle - 1)):
+        if not low < middle < high:
+            middle = (low + high) // 2
+        done = middle - 1
+        reached = exp(lgamma(a + done) - lgamma(c + done) + log_c - log_a)
+        so_far = expected + survive * stretch.expected(done, reached)
+        if survive * (reached * (a + done) / (c + done)) >= cost_ratio * so_far / (1.0 + cost_ratio * (length + done)):
             low = middle
+            middle += step
         else:
             high = middle
+            middle -= step
+        step *= 2
     return low
 
 

@@ -10,10 +10,6 @@ from drafts.core.source import Cursor
 from drafts.core.tally import Outcome, Segment
 from drafts.core.types import SourceKind
 
-# A cursor that agrees with this many tokens is sure of its place: only then does a departure from it say where the
-# source was left, and only then is nothing better looked for.
-SURE = 8
-
 # Beliefs before anything is seen. A token after an accepted one, by kind of source:
 _TOKEN_PRIOR = {
     SourceKind.KEPT: (80.0, 0.4),
@@ -64,23 +60,9 @@ class Beliefs:
         self._regions: dict[int, Beta] = {}
         self._guesses: dict[tuple[Place, SourceKind, int], Beta] = {}
 
-    def sure(self, cursor: Cursor) -> bool:
-        """Whether the cursor's place is known, not guessed."""
-        return cursor.run >= SURE or (cursor.run > 0 and cursor.place is Place.START)
-
-    def first_chance(self, cursor: Cursor) -> float:
-        """The chance that the cursor's next token is accepted."""
-        return 1.0 if self.sure(cursor) else self._guess(cursor).mean
-
     def stretches(self, segments: Iterable[Segment]) -> list[Stretch]:
         """The beliefs about the draft tokens of `segments`, which follow a sure cursor."""
         return [self._stretch(segment) for segment in segments]
-
-    def judge(self, cursor: Cursor, token: int) -> None:
-        """The target's next token shows whether a place was right, drafted or not."""
-        if not self.sure(cursor):
-            hit = cursor.expected() == token
-            self._guess(cursor).update(float(hit), float(not hit), _GUESS_MEMORY)
 
     def learn(self, outcome: Outcome) -> None:
         segment = outcome.segment
@@ -104,7 +86,8 @@ class Beliefs:
             return Stretch(kind.accepted, kind.rejected, segment.tokens)
         return Stretch(kind.accepted + own.accepted, kind.rejected + own.rejected, segment.tokens)
 
-    def _guess(self, cursor: Cursor) -> Beta:
+    def guess(self, cursor: Cursor) -> Beta:
+        """The belief about the next token at a place that is not sure."""
         run = _RUN_CLASS[cursor.run] if cursor.run < 5 else 4
         key = (cursor.place, cursor.source.kind, run)
         belief = self._guesses.get(key)
@@ -112,3 +95,8 @@ class Beliefs:
             chance = _GUESS_PRIOR[cursor.place][run]
             belief = self._guesses[key] = Beta(_GUESS_WEIGHT * chance, _GUESS_WEIGHT * (1 - chance))
         return belief
+
+
+def judge(belief: Beta, hit: bool) -> None:
+    """The target's next token shows whether a place was right, drafted or not."""
+    belief.update(float(hit), float(not hit), _GUESS_MEMORY)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 
-from drafts.core.adaptive import StepCost, draft_length, guess_length
-from drafts.core.beliefs import SURE, Beliefs
+from drafts.core.adaptive import Beta, StepCost, draft_length, guess_length
+from drafts.core.beliefs import Beliefs, judge
 from drafts.core.byte_follower import ByteFollower
 from drafts.core.options import CopyOptions
 from drafts.core.resume import Departure, Place, Resume
-from drafts.core.source import Cursor, Source
+from drafts.core.source import SURE, Cursor, Source
 from drafts.core.tally import Segment, Tally, clip
 from drafts.core.types import DraftReport, DraftRequest, SourceKind
 
@@ -53,30 +54,32 @@ class CopyDrafter:
         nodes = request.nodes if planned or not request.predicted else ()
         self._resume = Resume(self._main.tokens, nodes, newlines, request.token_bytes)
         self._others: list[Source] | None = None
-        self._tried: list[Cursor] = []
+        # Places that the next token will judge, each with the belief that it bears on.
+        self._tried: list[tuple[Cursor, Beta]] = []
         self._guessed = False
         self._proposed: int | None = None
         self._known = 0
+        self._likely = 0
         self._follower: ByteFollower | None = None
         self._cursor = Cursor(self._main, 0, Place.START) if self._main.tokens else None
         if self._cursor is not None:
-            self._tried = [self._cursor]
+            self._tried = [(self._cursor, self._beliefs.guess(self._cursor))]
 
     def observe(self, tokens: Sequence[int]) -> None:
         if not tokens:
             raise ValueError("observe needs at least one token: a target pass always emits one")
         began = time.perf_counter_ns()
         emitted = tokens if isinstance(tokens, list) else list(tokens)
-        outcomes = self._tally.observed(emitted)
-        if self._guessed and outcomes and outcomes[0].accepted == 0:
-            outcomes = []  # the place was wrong: that says nothing about the tokens of a right one
-        for outcome in outcomes:
-            self._beliefs.learn(outcome)
-        for cursor in self._tried:
-            self._beliefs.judge(cursor, emitted[0])
+        accepted, outcomes = self._tally.observed(emitted)
+        # A place that was wrong says nothing about the tokens of a right one.
+        if not self._guessed or accepted:
+            for outcome in outcomes:
+                self._beliefs.learn(outcome)
+        for cursor, belief in self._tried:
+            judge(belief, cursor.expected() == emitted[0])
         self._tried = []
         self._proposed = None
-        self._advance(emitted)
+        self._advance(emitted, accepted)
         self._output.extend(emitted)
         self._spent_ns += time.perf_counter_ns() - began
 
@@ -84,25 +87,11 @@ class CopyDrafter:
         began = time.perf_counter_ns()
         if self._proposed is not None and limit <= self._proposed:
             # The driver has room for less than it asked for before.
-            shortened = self._tally.shorten(limit)
-            self._spent_ns += time.perf_counter_ns() - began
-            return shortened
-        self._proposed = limit
-        tokens: list[int] = []
-        segments: list[Segment] = []
-        self._guessed = False
-        # With k fixed to 0 there is nothing to search for.
-        if self._request.max_draft_tokens > 0:
-            limit = min(limit, self._request.max_draft_tokens)
-            if self._options.adaptive_k:
-                limit = min(limit, self._affordable())
-            for cursor in self._places():
-                tokens, segments = self._draft(cursor, limit)
-                if tokens:
-                    self._cursor = cursor
-                    self._guessed = not self._beliefs.sure(cursor)
-                    break
-        self._tally.proposed(tokens, segments)
+            tokens = self._tally.shorten(limit)
+        else:
+            self._proposed = limit
+            tokens, segments = self._find_draft(limit)
+            self._tally.proposed(tokens, segments)
         self._spent_ns += time.perf_counter_ns() - began
         return tokens
 
@@ -113,21 +102,23 @@ class CopyDrafter:
 
     # -- following -------------------------------------------------------------------------------------------------
 
-    def _advance(self, tokens: list[int]) -> None:
+    def _advance(self, tokens: list[int], agreed: int = 0) -> None:
+        """agreed: tokens that the cursor is known to agree with, as its draft was accepted so far."""
         if self._follower is not None and self._follow_bytes(self._follower, tokens):
             return
         cursor = self._cursor
         if cursor is None:
             return
-        was_sure = self._beliefs.sure(cursor)
-        followed = cursor.follow(tokens)
-        if cursor.source is self._main and followed and cursor.run >= KNOWN:
+        was_sure = cursor.sure
+        followed = cursor.follow(tokens, agreed)
+        of_main = cursor.source is self._main
+        if of_main and followed and cursor.run >= KNOWN:
             self._known = cursor.position
             self._resume.left(None)
         if followed == len(tokens):
             return
         self._cursor = None
-        if cursor.source is self._main and (was_sure or self._beliefs.sure(cursor) or cursor.place is Place.START):
+        if of_main and (was_sure or cursor.sure or cursor.place is Place.START):
             self._known = cursor.position
             if self._options.structure:
                 self._resume.left(Departure(cursor.position, len(self._output) + followed))
@@ -153,51 +144,72 @@ class CopyDrafter:
 
     # -- seeking ---------------------------------------------------------------------------------------------------
 
-    def _places(self) -> list[Cursor]:
-        """Where to draft from, the likeliest first; all places considered are judged by the next token."""
+    def _find_draft(self, limit: int) -> tuple[list[int], list[Segment]]:
+        """At most `limit` draft tokens, and where they come from. The cursor moves to where they are copied from."""
+        self._guessed = False
+        most = self._request.max_draft_tokens
+        if most <= 0:  # with k fixed to 0 there is nothing to search for
+            return [], []
+        limit = min(limit, most)
+        if self._options.adaptive_k:
+            limit = min(limit, self._affordable())
         cursor = self._cursor
-        if not self._options.kept_cursor and self._output:
-            cursor = None
-        if cursor is not None and (self._beliefs.sure(cursor) or not self._output):
-            return [cursor]
         if not self._output:
-            return []
-        self._tried = list(self._candidates(cursor))
+            return ([], []) if cursor is None else self._draft(cursor, limit)
+        if not self._options.kept_cursor:
+            cursor = None
+        elif cursor is not None and cursor.sure:
+            return self._draft(cursor, limit)
+        for place in self._places(cursor):
+            tokens, segments = self._draft(place, limit)
+            if tokens:
+                self._cursor = place
+                return tokens, segments
+        return [], []
+
+    def _places(self, current: Cursor | None) -> list[Cursor]:
+        """Where to draft from, the likeliest first; all places considered are judged by the next token."""
+        found: list[tuple[float, Cursor]] = []
+        for cursor in self._candidates(current):
+            if cursor.sure:
+                found.append((1.0, cursor))
+            else:
+                belief = self._beliefs.guess(cursor)
+                self._tried.append((cursor, belief))
+                found.append((belief.mean, cursor))
         # The sort is stable: among equal chances the one found first wins.
-        found = sorted(self._tried, key=self._beliefs.first_chance, reverse=True)
+        found.sort(key=itemgetter(0), reverse=True)
         if found:
-            self._cursor = found[0]
-        return found
+            self._cursor = found[0][1]
+        return [cursor for _, cursor in found]
 
-    def _candidates(self, current: Cursor | None) -> Iterator[Cursor]:
-        """Most trusted first."""
-        seen: set[tuple[int, int]] = set()
-        for cursor in self._matches(current):
-            key = (id(cursor.source), cursor.position)
-            if key not in seen and cursor.expected() is not None:
-                seen.add(key)
-                yield cursor
-
-    def _matches(self, current: Cursor | None) -> Iterator[Cursor]:
+    def _candidates(self, current: Cursor | None) -> list[Cursor]:
+        """Most trusted first, each place once."""
         main, output = self._main, self._output
-        if current is not None and current.run:
-            yield current
+        found = [] if current is None or not current.run else [current]
         if main.tokens:
             near = main.near(output, self._known)
             if near is not None:
-                yield near
+                found.append(near)
             if near is None or near.run < SURE:
                 far = main.far(output, self._known)
                 if far is not None:
-                    yield far
-        for place, position in self._resume.places(output):
-            yield Cursor(main, position, place)
+                    found.append(far)
+        found += [Cursor(main, position, place) for place, position in self._resume.places(output)]
         if self._others is None:
             self._others = self._open_others()
         for source in self._others:
             far = source.far(output, 0)
             if far is not None:
-                yield far
+                found.append(far)
+        seen: set[tuple[int, int]] = set()
+        places: list[Cursor] = []
+        for cursor in found:
+            key = (id(cursor.source), cursor.position)
+            if key not in seen and cursor.position < len(cursor.source.tokens):
+                seen.add(key)
+                places.append(cursor)
+        return places
 
     def _open_others(self) -> list[Source]:
         others = [Source(SourceKind.EDIT, list(self._request.edit))]
@@ -209,19 +221,22 @@ class CopyDrafter:
     # -- how much --------------------------------------------------------------------------------------------------
 
     def _draft(self, cursor: Cursor, limit: int) -> tuple[list[int], list[Segment]]:
-        segments = cursor.source.segments(cursor.position, limit)
-        if self._options.adaptive_k:
-            limit = self._length(cursor, segments, limit)
+        source, position = cursor.source, cursor.position
+        sure = cursor.sure
+        if not sure and self._options.adaptive_k:
+            # Rounded, and for the largest k, so that it is computed once for many passes.
+            chance = round(self._beliefs.guess(cursor).mean * 64) / 64
+            wanted = guess_length(chance, self._cost.rounded_marginal, self._request.max_draft_tokens)
+            limit = min(wanted, limit, len(source.tokens) - position)
+        segments = source.segments(position, limit)
+        if sure and self._options.adaptive_k:
+            stretches = self._beliefs.stretches(segments)
+            limit = self._likely = draft_length(stretches, self._cost.marginal, limit, self._likely)
             segments = clip(segments, limit)
-        return cursor.source.tokens[cursor.position : cursor.position + limit], segments
-
-    def _length(self, cursor: Cursor, segments: list[Segment], limit: int) -> int:
-        if self._beliefs.sure(cursor):
-            return draft_length(self._beliefs.stretches(segments), self._cost.marginal, limit)
-        # Rounded, and for the largest k, so that it is computed once for many passes.
-        chance = round(self._beliefs.first_chance(cursor) * 64) / 64
-        wanted = guess_length(chance, self._cost.rounded_marginal, self._request.max_draft_tokens)
-        return min(wanted, limit, len(cursor.source.tokens) - cursor.position)
+        if not segments:
+            return [], []
+        self._guessed = not sure
+        return source.tokens[position : position + limit], segments
 
     def _affordable(self) -> int:
         """The draft length that keeps the whole cost of drafting bounded, whatever the target does.

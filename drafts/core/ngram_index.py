@@ -8,67 +8,165 @@ Answers are *next* positions: for an n-gram that ends at source[i], the position
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+import numpy as np
+
 CHUNK = 512
 # Chunks looked into on each side of the place of interest.
 _REACH = 32
 
-_Gram = tuple[int, ...]
+# An n-gram is one integer, the last token in the lowest bits: quicker to hash than a tuple, and no object that Python's
+# garbage collector looks at. Vocabularies have fewer than 2^21 tokens; two ids that share their low bits cost no more
+# than a wrong place, which whoever looks at the tokens there finds out.
+_BITS = 21
+_MASK = (1 << _BITS) - 1
+_MAX_N = 3
+
+# Up to so many tokens are indexed one by one.
+_FEW = 8
+
+
+class _Table:
+    """The n-grams of one n. Most occur in one chunk only, so that a place needs no list of its own.
+
+    places: one place of each n-gram in the chunks that are complete. more: all such places, in order, of those n-grams
+    that have several. partial: the chunks, by number, that are not complete yet.
+    """
+
+    __slots__ = ("more", "n", "partial", "places")
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.places: dict[int, int] = {}
+        self.more: dict[int, list[int]] = {}
+        self.partial: dict[int, dict[int, int]] = {}
+
+    def complete(self, chunk: dict[int, int]) -> None:
+        """Take in a chunk that is indexed to its end."""
+        places, more = self.places, self.more
+        for gram in places.keys() & chunk.keys():
+            several = more.get(gram)
+            if several is None:
+                more[gram] = several = [places[gram]]
+            insort(several, chunk[gram])
+        places.update(chunk)
+
+    def find(self, gram: int) -> list[int]:
+        """One place a chunk, in order."""
+        place = self.places.get(gram)
+        found = [] if place is None else self.more.get(gram) or [place]
+        for chunk in self.partial.values():
+            place = chunk.get(gram)
+            if place is not None:
+                found = sorted((*found, place))
+        return found
 
 
 class NgramIndex:
-    """The n-grams of n tokens of a list, which may grow at its end. One place is kept a chunk: the latest for a list
-    that grows (`newest`), else the earliest."""
+    """The n-grams of a list of tokens, which may grow at its end, for each n of `lengths`. One place is kept a chunk:
+    the latest for a list that grows (`newest`), else the earliest."""
 
-    def __init__(self, tokens: list[int], n: int, *, newest: bool = False) -> None:
-        self._n = n
+    def __init__(self, tokens: list[int], lengths: Sequence[int], *, newest: bool = False) -> None:
+        if not 0 < max(lengths) <= _MAX_N:
+            raise ValueError(f"n-grams of at most {_MAX_N} tokens are indexed, not of {max(lengths)}")
+        self._tables = [_Table(n) for n in sorted(lengths)]
         self._tokens = tokens
         self._newest = newest
-        self._chunks: list[dict[_Gram, int]] = []
+        # By chunk, the first place that is not indexed.
         self._done: list[int] = []
         self._open: set[int] = set()
 
     def find(self, suffix: list[int], near: int) -> list[int]:
-        """Positions after occurrences of the last n tokens of `suffix`: one a chunk, from `near` on and then before
-        it, nearest chunk first. An n-gram at the very end of the list is left out: there is nothing after it."""
-        if len(suffix) < self._n:
+        """Positions after occurrences of the longest n-gram that ends `suffix` and occurs: one a chunk, from `near` on
+        and then before it, nearest chunk first. An n-gram at the very end of the list is left out: there is nothing
+        after it."""
+        while len(self._done) * CHUNK < len(self._tokens):
+            self._open.add(len(self._done))
+            self._done.append(len(self._done) * CHUNK)
+        if not self._done:
             return []
-        while len(self._chunks) * CHUNK < len(self._tokens):
-            self._open.add(len(self._chunks))
-            self._done.append(max(len(self._chunks) * CHUNK, self._n))
-            self._chunks.append({})
-        first = min(near // CHUNK, len(self._chunks) - 1)
+        first = min(near // CHUNK, len(self._done) - 1)
         if self._open:
             self._build(first)
-        gram = tuple(suffix[-self._n :])
-        chunks = self._chunks
-        ahead = [chunk[gram] for chunk in chunks[first : first + _REACH] if gram in chunk]
-        behind = chunks[max(first - _REACH, 0) : first]
-        return ahead + [chunk[gram] for chunk in reversed(behind) if gram in chunk]
+        low, middle, high = (first - _REACH) * CHUNK, first * CHUNK, (first + _REACH) * CHUNK
+        found: list[int] = []
+        for table in self._tables:  # the shortest first: where that does not occur, no longer one does
+            if len(suffix) < table.n:
+                break
+            places = table.find(_gram(suffix, len(suffix), table.n))
+            if not places:
+                break
+            if len(places) == 1:
+                within = places if low <= places[0] < high else []
+            else:
+                split = bisect_left(places, middle)
+                within = places[split : bisect_left(places, high, split)]
+                within += places[bisect_left(places, low, 0, split) : split][::-1]
+            if within:
+                found = within
+        return found
 
     def _build(self, first: int) -> None:
         """Index chunks that are not complete, nearest first, until about a chunk's worth of tokens is done."""
+        unfinished = self._open
         work = 0
         for distance in range(_REACH + 1):
-            for number in {first + distance, first - distance} & self._open:
-                work += self._extend(number)
-                if work > CHUNK // 2:
-                    return
+            for number in (first + distance, first - distance) if distance else (first,):
+                if number in unfinished:
+                    work += self._extend(number)
+                    if work > CHUNK // 2:
+                        return
+            if distance == 0 and len(unfinished) <= 1 and first in unfinished:
+                return  # the end of a list that grows, and all else is complete: by far the most frequent case
 
     def _extend(self, number: int) -> int:
         """Index what is new in a chunk, which holds the n-grams whose next position is in it; how many those were."""
-        begin = self._done[number]
-        end = min((number + 1) * CHUNK, len(self._tokens))
-        if end == (number + 1) * CHUNK:
-            self._open.discard(number)
-        if begin >= end:
-            return 0
-        tokens = self._tokens[begin - self._n : end - 1]
-        grams = zip(*(tokens[offset:] for offset in range(self._n)), strict=False)
-        chunk = self._chunks[number]
-        if self._newest:
-            chunk.update(zip(grams, range(begin, end), strict=True))
+        begin, limit = self._done[number], (number + 1) * CHUNK
+        end = min(limit, len(self._tokens))
+        complete = end == limit or not self._newest
+        if end - begin <= _FEW:
+            self._add_few(number, begin, end)
         else:
-            # Backwards, so that the earliest place stays.
-            chunk.update(zip(list(grams)[::-1], range(end - 1, begin - 1, -1), strict=True))
+            self._add_many(number, begin, end)
+        if complete:
+            for table in self._tables:
+                table.complete(table.partial.pop(number, {}))
+            self._open.discard(number)
         self._done[number] = end
         return end - begin
+
+    def _add_few(self, number: int, begin: int, end: int) -> None:
+        for table in self._tables:
+            chunk = table.partial.setdefault(number, {})
+            for place in range(max(begin, table.n), end):
+                gram = _gram(self._tokens, place, table.n)
+                if self._newest or gram not in chunk:
+                    chunk[gram] = place
+
+    def _add_many(self, number: int, begin: int, end: int) -> None:
+        """[begin, end): the next positions."""
+        start = max(begin - self._tables[-1].n, 0)
+        tokens = np.array(self._tokens[start : end - 1], dtype=np.int64) & _MASK
+        grams, n = tokens, 1
+        for table in self._tables:
+            while n < table.n:
+                grams = grams[:-1] << _BITS | tokens[n:]
+                n += 1
+            first = max(begin, start + n)  # the next position of the first n-gram that is new
+            new = grams[first - start - n :]
+            chunk = table.partial.setdefault(number, {})
+            if self._newest:
+                chunk.update(zip(new.tolist(), range(first, end), strict=True))
+            else:
+                # Backwards, so that the earliest place stays.
+                chunk.update(zip(new[::-1].tolist(), range(end - 1, first - 1, -1), strict=True))
+
+
+def _gram(tokens: list[int], end: int, n: int) -> int:
+    """The n tokens before `end` as one integer."""
+    gram = 0
+    for token in tokens[end - n : end]:
+        gram = gram << _BITS | token & _MASK
+    return gram

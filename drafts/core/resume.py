@@ -26,6 +26,8 @@ class Place(Enum):
     NODE_END = "node end"
     OUTER_END = "outer node's end"
 
+    __hash__ = object.__hash__  # as SourceKind's
+
 
 @dataclass(frozen=True, slots=True)
 class Departure:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 from drafts.core.ngram_index import NgramIndex
 from drafts.core.resume import Place
-from drafts.core.tally import Segment
+from drafts.core.tally import Segment, agreeing
 from drafts.core.types import DraftRegion, SourceKind
 
+# A cursor that agrees with this many tokens is sure of its place: only then does a departure from it say where the
+# source was left, and only then is nothing better looked for.
+SURE = 8
 # Tokens of agreement beyond which more of it is no further evidence.
 MAX_MATCH = 24
 # Lengths of the n-grams that are looked up, longest first; the output's newest tokens are close enough for one.
@@ -35,20 +38,28 @@ class Cursor:
     place: Place
     run: int = 0
 
+    @property
+    def sure(self) -> bool:
+        """Whether the place is known, not guessed."""
+        return self.run >= SURE or (self.run > 0 and self.place is Place.START)
+
     def expected(self) -> int | None:
         tokens = self.source.tokens
         return tokens[self.position] if self.position < len(tokens) else None
 
-    def follow(self, tokens: list[int]) -> int:
-        """Advance over as many of `tokens` as the source agrees with; how many that was."""
-        expected = self.source.tokens
-        position = self.position
+    def follow(self, tokens: list[int], agreed: int = 0) -> int:
+        """Advance over as many of `tokens` as the source agrees with; how many that was.
+
+        agreed: of the first tokens this is known already.
+        """
+        expected, position = self.source.tokens, self.position
         count = len(tokens)
-        if expected[position : position + count] != tokens:
-            count = 0
-            limit = min(len(tokens), len(expected) - position)
-            while count < limit and expected[position + count] == tokens[count]:
-                count += 1
+        if agreed == count - 1:
+            at = position + agreed
+            if at >= len(expected) or expected[at] != tokens[agreed]:
+                count = agreed
+        elif expected[position : position + count] != tokens:
+            count = agreeing(expected[position : position + count], tokens, agreed)
         self.position += count
         self.run += count
         return count
@@ -68,18 +79,23 @@ class Source:
         self._regions = regions
         self._ends = [region.end for region in regions]
         self._grows = grows
-        self._indexes = [NgramIndex(tokens, n, newest=grows) for n in (_OUTPUT_N_GRAMS if grows else _N_GRAMS)]
+        self._index = NgramIndex(tokens, _OUTPUT_N_GRAMS if grows else _N_GRAMS, newest=grows)
 
     def segments(self, start: int, limit: int) -> list[Segment]:
         """Runs of one region in the `limit` tokens from `start` on."""
         stop = min(start + limit, len(self.tokens))
+        if start >= stop:
+            return []
         if not self._regions:
-            return [Segment(-1, self.kind, stop - start)] if start < stop else []
+            return [Segment(-1, self.kind, stop - start)]
+        ends, last = self._ends, len(self._ends) - 1
+        index = bisect_right(ends, start)
+        if index >= last or ends[index] >= stop:  # within one region: by far the most frequent case
+            index = min(index, last)
+            return [Segment(index, self._regions[index].kind, stop - start)]
         runs: list[Segment] = []
-        last = len(self._ends) - 1
-        index = min(bisect_right(self._ends, start), last)
         while start < stop:
-            end = stop if index == last else min(self._ends[index], stop)
+            end = stop if index == last else min(ends[index], stop)
             if end > start:
                 runs.append(Segment(index, self._regions[index].kind, end - start))
                 start = end
@@ -102,25 +118,24 @@ class Source:
 
     def far(self, output: list[int], known: int) -> Cursor | None:
         """The longest match of the output's last n-gram anywhere, the nearest to `known` of equals."""
-        near = len(self.tokens) if self._grows else known
-        for index in self._indexes:
-            best = self._best(output, index.find(output, near), Place.FAR)
-            if best is not None:
-                return best
-        return None
+        positions = self._index.find(output, len(self.tokens) if self._grows else known)
+        return self._best(output, positions, Place.FAR) if positions else None
 
     def _best(self, output: list[int], positions: Sequence[int], place: Place) -> Cursor | None:
+        """The place before which most tokens agree with the output's end, the first of equals."""
         tokens = self.tokens
+        size, most = len(tokens), min(MAX_MATCH, len(output))
         best, longest = -1, 0
         for position in positions:
-            if position >= len(tokens):
+            # To be better than the best it must agree at least one token further back.
+            if not longest < position < size or tokens[position - 1 - longest] != output[-1 - longest]:
                 continue
-            limit = min(MAX_MATCH, position, len(output))
+            limit = min(most, position)
             length = 0
             while length < limit and tokens[position - 1 - length] == output[-1 - length]:
                 length += 1
             if length > longest:
                 best, longest = position, length
-                if length >= MAX_MATCH:
+                if length >= most:
                     break
         return Cursor(self, best, place, longest) if longest else None

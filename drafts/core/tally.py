@@ -24,6 +24,14 @@ class Outcome(NamedTuple):
     failed: bool
 
 
+def agreeing(left: Sequence[int], right: Sequence[int], start: int = 0) -> int:
+    """How many tokens at the beginning of both are the same; the first `start` are known to be."""
+    limit = min(len(left), len(right))
+    while start < limit and left[start] == right[start]:
+        start += 1
+    return start
+
+
 class Tally:
     """Holds the pending proposal until the target's tokens are known."""
 
@@ -42,52 +50,53 @@ class Tally:
         self._pending = tokens
         self._segments = segments
 
-    def observed(self, tokens: Sequence[int]) -> list[Outcome]:
-        """Count one pass that emitted `tokens`, the last of them the target's own; outcomes per segment.
+    def observed(self, tokens: Sequence[int]) -> tuple[int, Sequence[Outcome]]:
+        """Count one pass that emitted these tokens, the last of them the target's own: how many draft tokens were
+        accepted, and outcomes per segment.
 
         When the target's own token equals the next draft token, the draft was trimmed there (by the scheduler, or by
         the end of the output) and nothing was rejected.
         """
-        report = self.report
-        pending = self._pending
         emitted = tokens if isinstance(tokens, list) else list(tokens)
-        own = len(tokens) - 1
-        accepted = own
-        if own > len(pending) or pending[:own] != emitted[:own]:
-            accepted = 0
-            while accepted < min(own, len(pending)) and pending[accepted] == tokens[accepted]:
-                accepted += 1
-        trimmed = accepted == own and accepted < len(pending) and pending[accepted] == tokens[accepted]
-        rejected = 0 if trimmed else len(pending) - accepted
+        report, pending = self.report, self._pending
+        drafted, own = len(pending), len(emitted) - 1
         report.target_passes += 1
-        report.output_tokens += len(tokens)
-        report.drafted += len(pending)
+        report.output_tokens += own + 1
+        report.draft_lengths[drafted] = report.draft_lengths.get(drafted, 0) + 1
+        if not drafted:
+            return 0, ()
+        accepted = own
+        if own > drafted or emitted[:own] != (pending if own == drafted else pending[:own]):
+            accepted = agreeing(pending, emitted[:own])
+        trimmed = accepted == own and accepted < drafted and pending[accepted] == emitted[accepted]
+        report.drafted += drafted
         report.accepted += accepted
-        report.rejected += rejected
-        report.draft_lengths[len(pending)] = report.draft_lengths.get(len(pending), 0) + 1
+        if not trimmed:
+            report.rejected += drafted - accepted
 
         outcomes = []
         left = accepted
-        failing = not trimmed and accepted < len(pending)
+        failing = not trimmed and accepted < drafted
         for segment in self._segments:
-            key = (segment.region, segment.kind)
-            row = self._rows.get(key)
+            region, kind, size = segment
+            row = self._rows.get((region, kind))
             if row is None:
-                row = self._rows[key] = RegionReport(region=segment.region, kind=segment.kind)
-            taken = min(left, segment.tokens)
+                row = self._rows[region, kind] = RegionReport(region, kind)
+            taken = left if left < size else size
             left -= taken
-            row.drafted += segment.tokens
+            row.drafted += size
             row.accepted += taken
-            row.rejected += 0 if trimmed else segment.tokens - taken
             row.passes += 1
-            failed = failing and taken < segment.tokens
+            if not trimmed:
+                row.rejected += size - taken
+            failed = failing and taken < size
             if taken or failed:
                 outcomes.append(Outcome(segment, taken, failed))
             if failed:
                 failing = False
         self._pending = []
         self._segments = []
-        return outcomes
+        return accepted, outcomes
 
     def shorten(self, length: int) -> list[int]:
         """Cut the pending proposal to its first `length` tokens; what is left of it."""

@@ -17,6 +17,9 @@ class SourceKind(enum.Enum):
     EDIT = "edit"
     OUTPUT = "output"
 
+    # Members are looked up in every pass: Enum's own hash is written in Python, and several times as slow.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class DraftRegion:

@@ -20,6 +20,11 @@ def occurrences(tokens: list[int], gram: list[int]) -> list[int]:
     return [i + N for i in range(len(tokens) - N) if tokens[i : i + N] == gram]
 
 
+def indexed(index: NgramIndex) -> int:
+    """How many places have been indexed so far."""
+    return sum(done - number * CHUNK for number, done in enumerate(index._done))
+
+
 def by_chunk(places: list[int], near: int, count: int, *, newest: bool) -> list[int]:
     """One place a chunk, in the documented order."""
     chunks: dict[int, int] = {}
@@ -38,7 +43,7 @@ def by_chunk(places: list[int], near: int, count: int, *, newest: bool) -> list[
 def test_finds_one_place_a_chunk_once_all_are_indexed(
     tokens: list[int], gram: list[int], near: int, newest: bool
 ) -> None:
-    index = NgramIndex(tokens, N, newest=newest)
+    index = NgramIndex(tokens, [N], newest=newest)
     count = -(-len(tokens) // CHUNK)
     for _ in range(count):
         index.find(gram, near)
@@ -48,17 +53,17 @@ def test_finds_one_place_a_chunk_once_all_are_indexed(
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=80), st.lists(st.integers(0, 3), min_size=N, max_size=N))
 def test_first_look_up_knows_the_chunk_of_interest_and_builds_little(tokens: list[int], gram: list[int]) -> None:
     near = len(tokens) // 2
-    index = NgramIndex(tokens, N)
+    index = NgramIndex(tokens, [N])
     found = index.find(gram, near)
     here = [place for place in occurrences(tokens, gram) if place // CHUNK == near // CHUNK]
     assert found[:1] == here[:1] or not here
-    assert sum(map(len, index._chunks)) <= 2 * CHUNK
+    assert indexed(index) <= 2 * CHUNK
 
 
 @given(st.lists(st.integers(0, 3), max_size=120), st.data())
 def test_a_list_that_grows_is_kept_up_with(tokens: list[int], data: st.DataObject) -> None:
     output: list[int] = []
-    index = NgramIndex(output, N, newest=True)
+    index = NgramIndex(output, [N], newest=True)
     for token in tokens:
         output.append(token)
         if data.draw(st.booleans()):
@@ -73,19 +78,48 @@ def test_a_list_that_grows_is_kept_up_with(tokens: list[int], data: st.DataObjec
 
 
 def test_shorter_suffixes_find_nothing() -> None:
-    assert NgramIndex([1, 2, 3, 1, 2, 3], N).find([2, 3], 0) == []
-    assert NgramIndex([1, 2], N).find([1, 2, 3], 0) == []
-    assert NgramIndex([], N).find([1, 2, 3], 0) == []
+    assert NgramIndex([1, 2, 3, 1, 2, 3], [N]).find([2, 3], 0) == []
+    assert NgramIndex([1, 2], [N]).find([1, 2, 3], 0) == []
+    assert NgramIndex([], [N]).find([1, 2, 3], 0) == []
 
 
 def test_a_far_place_is_found_and_a_long_list_is_indexed_piece_by_piece() -> None:
     tokens = list(range(400))
-    index = NgramIndex(tokens, N)
+    index = NgramIndex(tokens, [N])
     sizes: list[int] = []
     found: list[int] = []
     for _ in range(50):
         found = index.find([2, 3, 4], 399)
-        sizes.append(sum(map(len, index._chunks)))
+        sizes.append(indexed(index))
     assert max(b - a for a, b in zip([0, *sizes], sizes, strict=False)) <= CHUNK
     assert found == []  # more than 32 chunks away
     assert index.find([202, 203, 204], 399) == [205]
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=120),
+    st.lists(st.integers(0, 3), min_size=1, max_size=4),
+    st.integers(0, 120),
+    st.booleans(),
+)
+def test_the_longest_n_gram_that_occurs_decides(tokens: list[int], suffix: list[int], near: int, newest: bool) -> None:
+    index = NgramIndex(tokens, (2, 3, 1), newest=newest)
+    for _ in range(20):
+        index.find(suffix, near)
+    count = -(-len(tokens) // CHUNK)
+    expected: list[int] = []
+    for n in range(1, min(len(suffix), 3) + 1):
+        places = [i + n for i in range(len(tokens) - n) if tokens[i : i + n] == suffix[-n:]]
+        expected = by_chunk(places, near, count, newest=newest) or expected
+    assert index.find(suffix, near) == expected
+
+
+def test_tokens_beyond_every_vocabulary_are_found() -> None:
+    tokens = [2**31 - 1, -5, 2**40, 1, *range(100, 130)]
+    index = NgramIndex(tokens, [N])
+    assert index.find(tokens[:3], 0) == [3]
+
+
+def test_longer_n_grams_than_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 3 tokens"):
+        NgramIndex([1, 2, 3, 4], [4])

@@ -70,7 +70,7 @@ def test_end_of_a_function_is_weighed_right_after_its_new_body_without_any_evide
             drafter.propose(32)
             drafter.observe([token])
         drafter.propose(32)
-        weighed.append({(cursor.place, cursor.position) for cursor in drafter._tried})
+        weighed.append({(cursor.place, cursor.position) for cursor, _ in drafter._tried})
     assert {(Place.NODE_END, 16), (Place.OUTER_END, 20), (Place.SAME_LINE, 8)} <= weighed[0]
     assert {place for place, _ in weighed[1]} <= {Place.NEAR, Place.FAR}
 
