@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from service.errors import Unavailable
+
+_Request = TypeVar("_Request")
 
 
 class Admission:
@@ -22,6 +24,7 @@ class Admission:
         )
         self._idle = asyncio.Event()
         self._idle.set()
+        self._draining = asyncio.Event()
 
     @property
     def in_flight(self) -> int:
@@ -33,6 +36,28 @@ class Admission:
     def drain(self) -> None:
         """Refuses new requests; those in flight go on."""
         self._closed = _draining()
+        self._draining.set()
+
+    async def admitted(self, requests: AsyncIterator[_Request]) -> AsyncGenerator[_Request, None]:
+        """The requests of one call, as they come. Raises Unavailable with the reason DRAINING instead of waiting for
+        more once the service drains."""
+        draining = asyncio.ensure_future(self._draining.wait())
+        reading: asyncio.Future[_Request] | None = None
+        try:
+            while True:
+                reading = asyncio.ensure_future(anext(requests))
+                await asyncio.wait((reading, draining), return_when=asyncio.FIRST_COMPLETED)
+                if not reading.done():
+                    raise _draining()
+                try:
+                    request = reading.result()
+                except StopAsyncIteration:
+                    return
+                yield request
+        finally:
+            draining.cancel()
+            if reading is not None:
+                reading.cancel()
 
     def cancel(self) -> None:
         """Ends the requests in flight with the reason DRAINING. They end soon; `idle` tells when."""

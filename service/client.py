@@ -9,7 +9,7 @@ Both raise the errors of service/errors.py, rebuilt from the details of the serv
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
@@ -19,10 +19,13 @@ from drafts.align.plan import Instruction, SearchReplace, SearchReplaceBlock, Un
 from service.channel_options import direct_if_loopback
 from service.client_codec import (
     AppliedEdit,
+    BatchOutcome,
     ClientEdit,
     EditCall,
     SearchReplaceText,
     applied_edit,
+    batch_outcome,
+    batch_request,
     stream_event,
     stream_request,
     unary_request,
@@ -34,6 +37,7 @@ from service.types import DraftOptions, RequestClass, Sampling, TextChunk
 __all__ = [
     "AppliedEdit",
     "AsyncClient",
+    "BatchOutcome",
     "Client",
     "ClientEdit",
     "DraftOptions",
@@ -100,6 +104,25 @@ class Client:
         finally:
             cast(Any, responses).cancel()
 
+    def batch(
+        self, calls: Iterable[tuple[str, EditCall]], *, timeout_seconds: float | None = None
+    ) -> Generator[BatchOutcome, None, None]:
+        """Applies many edits, each under an id of the caller's, and yields what became of each as they finish.
+
+        calls: read in a thread of gRPC's as the service has room, so a generator may read files as it goes.
+        timeout_seconds: for all of them together. Closing the generator before the end cancels what is left. Raises
+        RedraftError when the call as a whole fails; items not yielded by then have no outcome.
+        """
+        requests = (batch_request(item_id, call) for item_id, call in calls)
+        responses = self._stub.BatchApplyEdits(requests, timeout=self._seconds(timeout_seconds))
+        try:
+            for response in responses:
+                yield batch_outcome(response)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._address) from None
+        finally:
+            cast(Any, responses).cancel()
+
 
 class AsyncClient:
     """A client for asyncio; an asynchronous context manager, made and used within one event loop.
@@ -143,6 +166,25 @@ class AsyncClient:
         try:
             async for response in responses:
                 yield stream_event(response)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error, self._address) from None
+        finally:
+            responses.cancel()
+
+    async def batch(
+        self, calls: AsyncIterable[tuple[str, EditCall]], *, timeout_seconds: float | None = None
+    ) -> AsyncGenerator[BatchOutcome, None]:
+        """Applies many edits, each under an id of the caller's, and yields what became of each as they finish.
+
+        calls: read as the service has room. timeout_seconds: for all of them together. Closing the iterator before the
+        end cancels what is left. Raises RedraftError when the call as a whole fails; items not yielded by then have no
+        outcome.
+        """
+        requests = (batch_request(item_id, call) async for item_id, call in calls)
+        responses = self._stub.BatchApplyEdits(requests, timeout=self._seconds(timeout_seconds))
+        try:
+            async for response in responses:
+                yield batch_outcome(response)
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self._address) from None
         finally:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
+from google.rpc import status_pb2
 
 from drafts.align.plan import (
     Instruction,
@@ -19,8 +20,9 @@ from drafts.align.plan import (
 )
 from drafts.core.types import DraftReport, RegionReport, SourceKind
 from service.agreement import Agreement
-from service.errors import InternalError
+from service.errors import InternalError, RedraftError
 from service.pb import apply_edit_pb2 as pb
+from service.status import from_status
 from service.types import DraftOptions, Hunk, RequestClass, Sampling, StopReason, TextChunk, Timing
 
 _K = TypeVar("_K")
@@ -46,6 +48,7 @@ class EditCall:
     instruction: accompanies the edit; empty with an Instruction.
     base_sha256: digest (32 bytes) of the file that the edit was made for; the call fails when it is not content's.
     language, model: empty lets the service choose.
+    request_class: None is interactive for a call of its own, and batch for an item of a batch.
     """
 
     path: str
@@ -54,7 +57,7 @@ class EditCall:
     instruction: str = ""
     base_sha256: bytes | None = None
     language: str = ""
-    request_class: RequestClass = RequestClass.INTERACTIVE
+    request_class: RequestClass | None = None
     sampling: Sampling = field(default_factory=Sampling)
     draft: DraftOptions = field(default_factory=DraftOptions)
     model: str = ""
@@ -96,7 +99,17 @@ class AppliedEdit:
         return self.report.accepted / max(1, self.report.accepted + self.report.rejected)
 
 
+@dataclass(frozen=True, slots=True)
+class BatchOutcome:
+    """What became of one item of a batch. outcome: an error is what a call of its own would have raised."""
+
+    item_id: str
+    outcome: AppliedEdit | RedraftError
+    request_id: str
+
+
 _REQUEST_CLASSES: Final = {
+    None: pb.REQUEST_CLASS_UNSPECIFIED,
     RequestClass.INTERACTIVE: pb.REQUEST_CLASS_INTERACTIVE,
     RequestClass.BATCH: pb.REQUEST_CLASS_BATCH,
 }
@@ -137,6 +150,18 @@ def unary_request(call: EditCall) -> pb.ApplyEditRequest:
 
 def stream_request(call: EditCall) -> pb.StreamApplyEditRequest:
     return pb.StreamApplyEditRequest(
+        file=_file(call),
+        edit=_edit(call),
+        request_class=_REQUEST_CLASSES[call.request_class],
+        sampling=_sampling(call.sampling),
+        draft=_draft(call.draft),
+        model=call.model,
+    )
+
+
+def batch_request(item_id: str, call: EditCall) -> pb.BatchApplyEditsRequest:
+    return pb.BatchApplyEditsRequest(
+        item_id=item_id,
         file=_file(call),
         edit=_edit(call),
         request_class=_REQUEST_CLASSES[call.request_class],
@@ -212,6 +237,13 @@ def stream_event(response: pb.StreamApplyEditResponse) -> TextChunk | AppliedEdi
     if response.WhichOneof("event") == "result":
         return applied_edit(response.result)
     return TextChunk(response.chunk.data)
+
+
+def batch_outcome(response: pb.BatchApplyEditsResponse) -> BatchOutcome:
+    if response.WhichOneof("outcome") == "result":
+        return BatchOutcome(response.item_id, applied_edit(response.result), response.request_id)
+    status = status_pb2.Status.FromString(response.status.SerializeToString())
+    return BatchOutcome(response.item_id, from_status(status), response.request_id)
 
 
 def _region(region: pb.PlanRegion) -> Region:

@@ -50,6 +50,9 @@ class ServerConfig(_Section):
     max_file_bytes: PositiveInt = 2_000_000
     max_edit_bytes: PositiveInt = 1_000_000
     max_queued_requests: PositiveInt = 256
+    max_batch_in_flight: PositiveInt = Field(
+        default=8, description="Items of one batch call that are worked on at once; the others are read later."
+    )
     drain_seconds: float = Field(default=30.0, ge=0, description="How long requests in flight may take on SIGTERM.")
     health_check_seconds: float = Field(default=5.0, gt=0, description="Between two looks at the engine.")
     address_file: Path | None = Field(default=None, description="HOST:PORT is written here once the port is open.")

@@ -1,37 +1,31 @@
 """One interceptor for every kind of call: request id, errors, the log line, and the facts that observers get.
 
+A call that brings many requests is logged here; its requests are what is observed, one by one, by the servicer.
+
 Calls of other services on the same server (health, reflection) pass through untouched.
 """
 
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from contextvars import ContextVar
 from typing import Any, Final, TypeAlias, cast
 
 import grpc
-import structlog
 from google.protobuf.message import DecodeError
-from google.rpc import status_pb2
 
-from service import logs, request_facts
 from service.errors import DeadlineExceeded, FieldViolation, InvalidRequest, RedraftError
-from service.request_facts import Observer, RequestFacts
-from service.status import DETAILS_KEY, grpc_code, to_status
+from service.observed_request import ObservedRequest
+from service.request_facts import Observer
+from service.status import DETAILS_KEY, grpc_code
 
 REQUEST_ID_KEY: Final = "redraft-request-id"
 """Initial metadata of every answer."""
 
-request_id: ContextVar[str] = ContextVar("request_id")
-"""The id of the request that the running task serves."""
-
-_log = structlog.get_logger("redraft")
-
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+StreamBehaviour: TypeAlias = Callable[[Any, Context], AsyncIterator[Any]]
 
 
 _EARLY_SECONDS: Final = 0.05
@@ -69,14 +63,13 @@ def _wrap(handler: Handler, method: str, observers: tuple[Observer, ...]) -> Han
     encode = handler.response_serializer
     # The stubs describe the handlers of the synchronous API; these are of asyncio.
     any_handler: Any = handler
-    if handler.response_streaming:
-        stream = _streaming(any_handler.stream_stream or any_handler.unary_stream, method, observers)
-        if handler.request_streaming:
-            return grpc.stream_stream_rpc_method_handler(cast(Any, stream), decode, encode)
-        return grpc.unary_stream_rpc_method_handler(cast(Any, stream), decode, encode)
-    call = _unary(any_handler.stream_unary or any_handler.unary_unary, method, observers)
     if handler.request_streaming:
-        return grpc.stream_unary_rpc_method_handler(cast(Any, call), decode, encode)
+        stream = _streaming(_of_decoded(any_handler.stream_stream), method, None)
+        return grpc.stream_stream_rpc_method_handler(cast(Any, stream), decode, encode)
+    if handler.response_streaming:
+        stream = _streaming(any_handler.unary_stream, method, observers)
+        return grpc.unary_stream_rpc_method_handler(cast(Any, stream), decode, encode)
+    call = _unary(any_handler.unary_unary, method, observers)
     return grpc.unary_unary_rpc_method_handler(cast(Any, call), decode, encode)
 
 
@@ -99,6 +92,19 @@ def _check_decoded(request: Any) -> None:
         raise InvalidRequest(
             [FieldViolation("", "MALFORMED", "not a message of this method: not protobuf, or a `string` is not UTF-8")]
         )
+
+
+def _of_decoded(
+    behaviour: Callable[[Any, Context], AsyncIterator[Any]],
+) -> Callable[[Any, Context], AsyncIterator[Any]]:
+    """A handler of a stream of requests, each of them checked when it is read."""
+
+    async def checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for request in requests:
+            _check_decoded(request)
+            yield request
+
+    return lambda requests, context: behaviour(checked(requests), context)
 
 
 def _unary(
@@ -125,7 +131,7 @@ def _unary(
 
 
 def _streaming(
-    behaviour: Callable[[Any, Context], AsyncIterator[Any]], method: str, observers: Sequence[Observer] = ()
+    behaviour: StreamBehaviour, method: str, observers: Sequence[Observer] | None = ()
 ) -> Callable[[Any, Context], Awaitable[None]]:
     async def call(request: Any, context: Context) -> None:
         observed = _Call(method, context, observers)
@@ -152,58 +158,30 @@ def _streaming(
 
 
 class _Call:
-    """One request: its id, its start, its end."""
+    """One call: a request in itself; or, where observers is None, a stream of them, each observed by itself."""
 
-    def __init__(self, method: str, context: Context, observers: Sequence[Observer]) -> None:
-        self._method = method
+    def __init__(self, method: str, context: Context, observers: Sequence[Observer] | None) -> None:
         self._context = context
-        self._id = uuid.uuid4().hex
-        self._facts = RequestFacts(self._id, method)
-        self._observers = observers
+        self._request = ObservedRequest(method, observers or (), "call" if observers is None else "request")
 
     async def begin(self) -> None:
-        request_id.set(self._id)
-        request_facts.begin(self._facts)
-        for observer in self._observers:
-            observer.request_started(self._facts)
-        structlog.contextvars.clear_contextvars()
-        structlog.contextvars.bind_contextvars(request_id=self._id, method=self._method)
-        await self._context.send_initial_metadata(((REQUEST_ID_KEY, self._id),))
+        self._request.begin()
+        await self._context.send_initial_metadata(((REQUEST_ID_KEY, self._request.id),))
 
     def succeed(self) -> None:
-        self._end("OK", "OK")
+        self._request.succeed()
 
     async def fail(self, error: BaseException) -> None:
         """Logs the failure, then ends the call with a status. Returns only when nobody is there to receive one."""
         if isinstance(error, asyncio.CancelledError):
-            code = "DEADLINE_EXCEEDED" if self._late(_EARLY_SECONDS) else "CANCELLED"
-            self._end(code, code)
+            self._request.cancelled(late=self._late(_EARLY_SECONDS))
             return
-        bug = not isinstance(error, RedraftError)
-        if self._late() and not bug:
+        if self._late() and isinstance(error, RedraftError):
             error = DeadlineExceeded("the deadline of the call passed before the result was there")
-        status = to_status(error, self._id)
-        code = grpc_code(status).name
-        if isinstance(error, RedraftError):
-            self._end(code, error.reason, reason=error.reason)
-        else:
-            self._end(code, "INTERNAL", level="error", reason="INTERNAL", error=logs.describe(error))
-        await self._abort(status)
-
-    async def _abort(self, status: status_pb2.Status) -> None:
+        status = self._request.fail(error)
         await self._context.abort(grpc_code(status), status.message, ((DETAILS_KEY, status.SerializeToString()),))
 
     def _late(self, early: float = 0.0) -> bool:
         # None where the call has no deadline, whatever the stubs say.
         remaining: float | None = self._context.time_remaining()
         return remaining is not None and remaining <= early
-
-    def _end(self, code: str, outcome: str, *, level: str = "info", **fields: object) -> None:
-        self._facts.end(code, outcome)
-        getattr(_log, level)("request", code=code, duration_seconds=round(self._facts.seconds, 6), **fields)
-        for observer in self._observers:
-            try:
-                observer.request_ended(self._facts)
-            except Exception as error:  # noqa: BLE001
-                # The request is done; a figure that could not be taken must not take its answer with it.
-                _log.error("a request was not measured", error=logs.describe(error))

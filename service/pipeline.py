@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from drafts.align import plan_edit
 from drafts.align.plan import Instruction, Plan, SearchReplace
@@ -19,7 +19,7 @@ from service.finish import hunks
 from service.merge import is_placed, merge
 from service.prompts.base import PromptFormat, RenderedPrompt
 from service.request_facts import PhaseName, Placement
-from service.types import ApplyRequest, ApplyResult, Event, TextChunk, Timing
+from service.types import ApplyRequest, ApplyResult, Event, RequestClass, TextChunk, Timing
 
 # Below this a thread costs more than the work it takes off the event loop. Bytes of file and edit.
 _INLINE_BYTES = 16_384
@@ -27,6 +27,7 @@ _INLINE_BYTES = 16_384
 _CONTEXT_MARGIN = 64
 # The budget of an answer whose caller sets none: room for a result that the plan underestimates.
 _BUDGET_FACTOR, _BUDGET_EXTRA = 1.5, 256
+_PRIORITIES: Final = {RequestClass.INTERACTIVE: 0, RequestClass.BATCH: 1}
 
 _T = TypeVar("_T")
 
@@ -143,6 +144,7 @@ class Pipeline:
             seed=request.sampling.seed,
             stop_token_ids=prompt.stop_token_ids,
             draft=prompt.draft_request(k) if drafts else None,
+            priority=_PRIORITIES[request.request_class],
         )
 
 

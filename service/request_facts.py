@@ -58,6 +58,7 @@ class Phase:
 class RequestFacts:
     """Times are nanoseconds of `clock`. A time of None: it has not happened. Counts are of tokens.
 
+    item: one of many requests of one call, which has a span of its own beside theirs.
     language: one of service/languages.py, empty until the request is validated.
     code: the gRPC status's name. reason: OK, the reason of the error, CANCELLED or DEADLINE_EXCEEDED. Both are empty
     while the request runs.
@@ -66,6 +67,7 @@ class RequestFacts:
 
     request_id: str = ""
     method: str = ""
+    item: bool = False
     clock: Callable[[], int] = time.monotonic_ns
     labels: LabelledClass = field(default_factory=LabelledClass)
     language: str = ""

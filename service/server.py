@@ -78,7 +78,13 @@ class Server:
                 ("grpc.so_reuseport", 0),
             ],
         )
-        servicer = ApplyEditServicer(pipeline, Limits.of(settings), self._admission)
+        servicer = ApplyEditServicer(
+            pipeline,
+            Limits.of(settings),
+            self._admission,
+            batch_in_flight=config.max_batch_in_flight,
+            observers=observers,
+        )
         pb_grpc.add_ApplyEditServiceServicer_to_server(servicer, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)

@@ -81,12 +81,14 @@ def from_rpc_error(error: grpc.RpcError, address: str) -> RedraftError:
     info = _detail(status, error_details_pb2.ErrorInfo)
     if info is None or info.domain != DOMAIN:
         return _transport_error(code, message, address)
-    return _rebuild(code, info.reason, status)
+    return from_status(status)
 
 
-def _rebuild(code: grpc.StatusCode, reason: str, status: status_pb2.Status) -> RedraftError:
-    message = status.message
-    match code:
+def from_status(status: status_pb2.Status) -> RedraftError:
+    """The error that the service raised, rebuilt from its status. A code that there is none of is an InternalError."""
+    info = _detail(status, error_details_pb2.ErrorInfo)
+    reason, message = info.reason if info else "", status.message
+    match _GRPC_CODES.get(status.code):
         case grpc.StatusCode.INVALID_ARGUMENT:
             sent = _detail(status, error_details_pb2.BadRequest) or error_details_pb2.BadRequest()
             return InvalidRequest([FieldViolation(v.field, v.reason, v.description) for v in sent.field_violations])

@@ -113,7 +113,12 @@ class Tracing:
     # -- observing -------------------------------------------------------------------------------------------------
 
     def request_started(self, facts: RequestFacts) -> None:
-        """The interceptor has started the span already."""
+        """The interceptor has started the span of a call already; an item of one gets a span below it."""
+        if facts.item:
+            from opentelemetry import context, trace
+
+            # Never detached: the item is a task, and its context ends with it.
+            context.attach(trace.set_span_in_context(self._tracer.start_span("item")))
 
     def request_ended(self, facts: RequestFacts) -> None:
         self._measure(facts)
@@ -134,6 +139,10 @@ class Tracing:
         to_epoch = time.time_ns() - facts.clock()
         for phase in facts.phases():
             self._phase(phase, facts, to_epoch)
+        if facts.item:
+            if facts.code not in ("OK", "CANCELLED"):
+                span.set_status(trace.StatusCode.ERROR)
+            span.end()
 
     def _phase(self, phase: Phase, facts: RequestFacts, to_epoch: int) -> None:
         from opentelemetry.trace import StatusCode

@@ -30,9 +30,10 @@ from service.errors import BaseMismatch, FieldViolation, InvalidRequest, ModelNo
 from service.pb import apply_edit_pb2 as pb
 from service.types import ApplyRequest, DraftOptions, Newline, RequestClass, Sampling, SourceFile
 
-WireRequest: TypeAlias = pb.ApplyEditRequest | pb.StreamApplyEditRequest
+WireRequest: TypeAlias = pb.ApplyEditRequest | pb.StreamApplyEditRequest | pb.BatchApplyEditsRequest
 
 MAX_PATH_BYTES: Final = 4096
+MAX_ITEM_ID_BYTES: Final = 256
 MAX_TEMPERATURE: Final = 2.0
 BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -72,6 +73,8 @@ class _Violations(list[FieldViolation]):
 def validate(request: WireRequest, *, request_id: str, limits: Limits) -> ApplyRequest:
     """Raises InvalidRequest with every violation, then ModelNotFound, then BaseMismatch."""
     violations = _Violations()
+    if isinstance(request, pb.BatchApplyEditsRequest):
+        _item_id(request.item_id, violations)
     file = _file(request.file, limits, violations)
     edit = _edit(request.edit, limits, violations)
     sampling = _sampling(request.sampling, violations)
@@ -96,6 +99,13 @@ def validate(request: WireRequest, *, request_id: str, limits: Limits) -> ApplyR
         sampling=sampling,
         draft=draft,
     )
+
+
+def _item_id(item_id: str, violations: _Violations) -> None:
+    if not item_id:
+        violations.add("item_id", "REQUIRED", "name the item, so that its outcome can be told from the others'")
+    elif len(item_id.encode()) > MAX_ITEM_ID_BYTES:
+        violations.add("item_id", "TOO_LARGE", f"an item's id may have {MAX_ITEM_ID_BYTES} bytes")
 
 
 def edit_bytes(edit: pb.Edit) -> int:

@@ -17,7 +17,7 @@ class FinishReason(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """prompt: token ids. draft: None decodes plainly."""
+    """prompt: token ids. draft: None decodes plainly. priority: lower ones are scheduled first, equal ones in order."""
 
     request_id: str
     prompt: Sequence[int]
@@ -26,6 +26,7 @@ class GenerateRequest:
     seed: int | None = None
     stop_token_ids: Sequence[int] = ()
     draft: DraftRequest | None = None
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

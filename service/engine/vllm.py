@@ -131,6 +131,7 @@ class VllmEngine:
             enforce_eager=engine.enforce_eager,
             enable_prefix_caching=engine.prefix_caching,
             async_scheduling=False,
+            scheduling_policy="priority",
             enable_log_requests=False,
             seed=0,
             **arguments,
@@ -160,7 +161,8 @@ class VllmEngine:
             output_kind=RequestOutputKind.DELTA,
             extra_args=self._payload(request, key),
         )
-        stream = llm.generate(tokens_input(list(request.prompt)), params, request_id=key)
+        prompt = tokens_input(list(request.prompt))
+        stream = llm.generate(prompt, params, request_id=key, priority=request.priority)
         emitted = pieces = 0
         try:
             # aclosing: when the caller closes this iterator, vLLM's is closed too, which aborts the request.

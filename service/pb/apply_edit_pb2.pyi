@@ -8,6 +8,7 @@ begin with a google.rpc.ErrorInfo of the domain "redraft"; proto/README.md lists
 """
 
 from collections import abc as _abc
+from google.protobuf import any_pb2 as _any_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
@@ -347,6 +348,136 @@ class StreamApplyEditResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___StreamApplyEditResponse: _TypeAlias = StreamApplyEditResponse  # noqa: Y015
+
+@_typing.final
+class BatchApplyEditsRequest(_message.Message):
+    """One item of a batch: one edit to one file. ApplyEditRequest has the same fields under the same numbers, but for the
+    item's id.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: _builtins.int
+    EDIT_FIELD_NUMBER: _builtins.int
+    REQUEST_CLASS_FIELD_NUMBER: _builtins.int
+    SAMPLING_FIELD_NUMBER: _builtins.int
+    DRAFT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    request_class: Global___RequestClass.ValueType
+    """How urgent the item is. Unspecified means batch."""
+    model: _builtins.str
+    """The name of the model. Empty means the one that the service runs; any other name is NOT_FOUND."""
+    item_id: _builtins.str
+    """The caller's own name for the item, sent back with its outcome. Required, at most 256 bytes, and not that of an
+    item of the same call that is still to be answered.
+    """
+    @_builtins.property
+    def file(self) -> Global___SourceFile:
+        """The file to edit. Required."""
+
+    @_builtins.property
+    def edit(self) -> Global___Edit:
+        """What to change. Required."""
+
+    @_builtins.property
+    def sampling(self) -> Global___Sampling:
+        """How the model's tokens are chosen. Absent means greedy decoding."""
+
+    @_builtins.property
+    def draft(self) -> Global___DraftOptions:
+        """How the output is drafted. Drafting changes the speed and never the output."""
+
+    def __init__(
+        self,
+        *,
+        file: Global___SourceFile | None = ...,
+        edit: Global___Edit | None = ...,
+        request_class: Global___RequestClass.ValueType = ...,
+        sampling: Global___Sampling | None = ...,
+        draft: Global___DraftOptions | None = ...,
+        model: _builtins.str = ...,
+        item_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["draft", b"draft", "edit", b"edit", "file", b"file", "sampling", b"sampling"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["draft", b"draft", "edit", b"edit", "file", b"file", "item_id", b"item_id", "model", b"model", "request_class", b"request_class", "sampling", b"sampling"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchApplyEditsRequest: _TypeAlias = BatchApplyEditsRequest  # noqa: Y015
+
+@_typing.final
+class BatchApplyEditsResponse(_message.Message):
+    """The outcome of one item."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """The item's id, as it was sent."""
+    request_id: _builtins.str
+    """Names the item in the service's log."""
+    @_builtins.property
+    def result(self) -> Global___EditResult:
+        """The edited file and how it came about."""
+
+    @_builtins.property
+    def status(self) -> Global___ItemStatus:
+        """Why there is no result: what ApplyEdit would have ended with."""
+
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        result: Global___EditResult | None = ...,
+        status: Global___ItemStatus | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "result", b"result", "status", b"status"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["item_id", b"item_id", "outcome", b"outcome", "request_id", b"request_id", "result", b"result", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["result", "status"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
+
+Global___BatchApplyEditsResponse: _TypeAlias = BatchApplyEditsResponse  # noqa: Y015
+
+@_typing.final
+class ItemStatus(_message.Message):
+    """The failure of one item. The same fields under the same numbers as google.rpc.Status, so that its bytes are one."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    DETAILS_FIELD_NUMBER: _builtins.int
+    code: _builtins.int
+    """A google.rpc.Code, never OK."""
+    message: _builtins.str
+    """What to do next. Never holds the file or the edit."""
+    @_builtins.property
+    def details(self) -> _containers.RepeatedCompositeFieldContainer[_any_pb2.Any]:
+        """Begins with a google.rpc.ErrorInfo of the domain "redraft"."""
+
+    def __init__(
+        self,
+        *,
+        code: _builtins.int = ...,
+        message: _builtins.str = ...,
+        details: _abc.Iterable[_any_pb2.Any] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "details", b"details", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ItemStatus: _TypeAlias = ItemStatus  # noqa: Y015
 
 @_typing.final
 class TextChunk(_message.Message):

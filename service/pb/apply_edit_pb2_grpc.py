@@ -45,6 +45,11 @@ class ApplyEditServiceStub:
                 request_serializer=service_dot_pb_dot_apply__edit__pb2.StreamApplyEditRequest.SerializeToString,
                 response_deserializer=service_dot_pb_dot_apply__edit__pb2.StreamApplyEditResponse.FromString,
                 _registered_method=True)
+        self.BatchApplyEdits = channel.stream_stream(
+                '/redraft.v1.ApplyEditService/BatchApplyEdits',
+                request_serializer=service_dot_pb_dot_apply__edit__pb2.BatchApplyEditsRequest.SerializeToString,
+                response_deserializer=service_dot_pb_dot_apply__edit__pb2.BatchApplyEditsResponse.FromString,
+                _registered_method=True)
 
 
 class ApplyEditServiceServicer:
@@ -66,6 +71,16 @@ class ApplyEditServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BatchApplyEdits(self, request_iterator, context):
+        """Applies any number of edits, each with an outcome of its own. Every item read is answered exactly once, in the
+        order in which they finish. Items are read as there is room for them, so a caller may send without waiting; the
+        call ends with OK when its last item is answered. When it ends with any other status, the items without an answer
+        have no outcome.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ApplyEditServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -78,6 +93,11 @@ def add_ApplyEditServiceServicer_to_server(servicer, server):
                     servicer.StreamApplyEdit,
                     request_deserializer=service_dot_pb_dot_apply__edit__pb2.StreamApplyEditRequest.FromString,
                     response_serializer=service_dot_pb_dot_apply__edit__pb2.StreamApplyEditResponse.SerializeToString,
+            ),
+            'BatchApplyEdits': grpc.stream_stream_rpc_method_handler(
+                    servicer.BatchApplyEdits,
+                    request_deserializer=service_dot_pb_dot_apply__edit__pb2.BatchApplyEditsRequest.FromString,
+                    response_serializer=service_dot_pb_dot_apply__edit__pb2.BatchApplyEditsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -135,6 +155,33 @@ class ApplyEditService:
             '/redraft.v1.ApplyEditService/StreamApplyEdit',
             service_dot_pb_dot_apply__edit__pb2.StreamApplyEditRequest.SerializeToString,
             service_dot_pb_dot_apply__edit__pb2.StreamApplyEditResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchApplyEdits(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/redraft.v1.ApplyEditService/BatchApplyEdits',
+            service_dot_pb_dot_apply__edit__pb2.BatchApplyEditsRequest.SerializeToString,
+            service_dot_pb_dot_apply__edit__pb2.BatchApplyEditsResponse.FromString,
             options,
             channel_credentials,
             insecure,

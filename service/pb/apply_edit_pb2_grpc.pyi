@@ -43,6 +43,12 @@ class ApplyEditServiceStub:
     """The same, with the text sent as the model writes it. Zero or more chunks, then exactly one result; a stream that
     fails ends with a status and without a result, and its chunks must then be thrown away.
     """
+    BatchApplyEdits: _grpc.StreamStreamMultiCallable[_apply_edit_pb2.BatchApplyEditsRequest, _apply_edit_pb2.BatchApplyEditsResponse]
+    """Applies any number of edits, each with an outcome of its own. Every item read is answered exactly once, in the
+    order in which they finish. Items are read as there is room for them, so a caller may send without waiting; the
+    call ends with OK when its last item is answered. When it ends with any other status, the items without an answer
+    have no outcome.
+    """
 
 @_typing.type_check_only
 class ApplyEditServiceAsyncStub(ApplyEditServiceStub):
@@ -54,6 +60,12 @@ class ApplyEditServiceAsyncStub(ApplyEditServiceStub):
     StreamApplyEdit: _aio.UnaryStreamMultiCallable[_apply_edit_pb2.StreamApplyEditRequest, _apply_edit_pb2.StreamApplyEditResponse]  # type: ignore[assignment]
     """The same, with the text sent as the model writes it. Zero or more chunks, then exactly one result; a stream that
     fails ends with a status and without a result, and its chunks must then be thrown away.
+    """
+    BatchApplyEdits: _aio.StreamStreamMultiCallable[_apply_edit_pb2.BatchApplyEditsRequest, _apply_edit_pb2.BatchApplyEditsResponse]  # type: ignore[assignment]
+    """Applies any number of edits, each with an outcome of its own. Every item read is answered exactly once, in the
+    order in which they finish. Items are read as there is room for them, so a caller may send without waiting; the
+    call ends with OK when its last item is answered. When it ends with any other status, the items without an answer
+    have no outcome.
     """
 
 class ApplyEditServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -75,6 +87,18 @@ class ApplyEditServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_apply_edit_pb2.StreamApplyEditResponse], _abc.AsyncIterator[_apply_edit_pb2.StreamApplyEditResponse]]:
         """The same, with the text sent as the model writes it. Zero or more chunks, then exactly one result; a stream that
         fails ends with a status and without a result, and its chunks must then be thrown away.
+        """
+
+    @_abc_1.abstractmethod
+    def BatchApplyEdits(
+        self,
+        request_iterator: _MaybeAsyncIterator[_apply_edit_pb2.BatchApplyEditsRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_apply_edit_pb2.BatchApplyEditsResponse], _abc.AsyncIterator[_apply_edit_pb2.BatchApplyEditsResponse]]:
+        """Applies any number of edits, each with an outcome of its own. Every item read is answered exactly once, in the
+        order in which they finish. Items are read as there is room for them, so a caller may send without waiting; the
+        call ends with OK when its last item is answered. When it ends with any other status, the items without an answer
+        have no outcome.
         """
 
 def add_ApplyEditServiceServicer_to_server(servicer: ApplyEditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

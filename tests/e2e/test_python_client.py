@@ -11,7 +11,7 @@ import pytest
 
 from evals.example_edits import ExampleEdit, load_examples
 from service.client import AppliedEdit, Client, DraftOptions, EditCall, TextChunk, UpdateSnippet
-from service.errors import EditNotApplicable, ResultRejected
+from service.errors import EditNotApplicable, InvalidRequest, ResultRejected
 
 pytestmark = pytest.mark.engine
 
@@ -45,6 +45,23 @@ def test_drafting_changes_nothing_but_the_passes(server_address: str) -> None:
     by_example = [outcomes[i : i + len(options)] for i in range(0, len(outcomes), len(options))]
     different = [e.name for e, found in zip(examples, by_example, strict=True) if len(set(found)) > 1]
     assert different == []
+
+
+def test_a_batch_gives_what_calls_of_their_own_give(server_address: str) -> None:
+    examples = sorted(load_examples(), key=lambda example: len(example.original))[:EXAMPLES]
+    calls = [(e.name, EditCall(path=e.path, content=e.original, edit=e.edit)) for e in examples]
+    calls.append(("empty", EditCall(path="a.py", content="", edit=UpdateSnippet(SNIPPET))))
+    with Client(server_address, timeout_seconds=600) as client:
+        together = {one.item_id: one.outcome for one in client.batch(calls)}
+        alone = {name: outcome(client, e, DraftOptions()) for (name, _), e in zip(calls, examples, strict=False)}
+    assert isinstance(together.pop("empty"), InvalidRequest)
+    assert together.keys() == alone.keys()
+    for name, (reason, text) in alone.items():
+        one = together[name]
+        if isinstance(one, AppliedEdit):
+            assert (reason, text) == ("OK", one.data)
+        else:
+            assert reason == one.reason
 
 
 def test_drafting_saves_passes(server_address: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,7 @@ from service.types import (
     DraftOptions,
     Hunk,
     Newline,
+    RequestClass,
     Sampling,
     SourceFile,
     StopReason,
@@ -208,6 +210,14 @@ async def test_sampling_reaches_the_engine() -> None:
     await run(engine, request(sampling=Sampling(temperature=0.5, seed=7, max_output_tokens=123)))
     (asked,) = engine.requests
     assert (asked.temperature, asked.seed, asked.max_tokens) == (0.5, 7, 123)
+
+
+async def test_whoever_waits_comes_before_a_batch() -> None:
+    engine = ScriptedEngine(script(EDITED))
+    for request_class in (RequestClass.BATCH, RequestClass.INTERACTIVE):
+        await run(engine, replace(request(), request_class=request_class))
+    batch, interactive = engine.requests
+    assert interactive.priority < batch.priority
 
 
 async def test_the_default_budget_covers_more_than_the_plan() -> None:

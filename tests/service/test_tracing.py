@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
@@ -325,3 +325,33 @@ def test_a_service_sends_its_traces_over_otlp(spawn: Any, receiver: tuple[str, R
     log = server.log.read_text()
     assert "otlp_proto_grpc" in log
     assert SECRET not in log
+
+
+async def test_the_items_of_a_batch_are_spans_below_its_call(serve: Any, traced: Traced) -> None:
+    address, _ = await serve(trace=traced.tracing)
+
+    async def calls() -> AsyncIterator[tuple[str, EditCall]]:
+        yield "good", CALL
+        yield "bad", EditCall(path="a.py", content="", edit=CALL.edit)
+
+    async with AsyncClient(address, timeout_seconds=WAIT) as client:
+        outcomes = {one.item_id: one.request_id async for one in client.batch(calls())}
+    await traced.ended()
+    items = {
+        (one.attributes or {})["redraft.request.id"]: one
+        for one in traced.spans.get_finished_spans()
+        if one.name == "item"
+    }
+    assert set(items) == set(outcomes.values())
+    assert all(one.parent and one.parent.span_id == traced.rpc.context.span_id for one in items.values())
+    good, bad = items[outcomes["good"]], items[outcomes["bad"]]
+    assert (good.status.status_code, bad.status.status_code) == (StatusCode.UNSET, StatusCode.ERROR)
+    assert (bad.attributes or {})["error.type"] == "INVALID_REQUEST"
+    phases = [
+        one.name
+        for one in sorted(traced.spans.get_finished_spans(), key=lambda one: one.start_time or 0)
+        if one.parent and one.parent.span_id == good.context.span_id
+    ]
+    assert phases == PHASES
+    assert "redraft.request.id" not in (traced.rpc.attributes or {})
+    assert SECRET not in everything(traced.spans.get_finished_spans())
