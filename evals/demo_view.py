@@ -14,6 +14,7 @@ from rich.text import Text
 from drafts.align.plan import Edit, Instruction, SearchReplace, UnifiedDiff, UpdateSnippet
 from evals.samples import Measurement
 from evals.stats import median
+from service.diff import diff_lines, split_lines
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -62,8 +63,7 @@ def unified_diff(before: str, after: str, path: str, unpredicted: frozenset[int]
     """unpredicted: line numbers of `after`, from 0, whose added lines are to be marked."""
     lines: list[DiffLine] = []
     number = 0
-    diff = difflib.unified_diff(_split(before), _split(after), f"a/{path}", f"b/{path}", lineterm="")
-    for index, line in enumerate(diff):
+    for index, line in enumerate(diff_lines(before, after, (f"a/{path}", f"b/{path}"))):
         if index >= 2 and line.startswith("@@"):
             number = _first_line_after(line)
         marked = index >= 2 and line.startswith("+") and number in unpredicted
@@ -75,7 +75,7 @@ def unified_diff(before: str, after: str, path: str, unpredicted: frozenset[int]
 
 def unpredicted_lines(predicted: str, result: str) -> frozenset[int]:
     """Line numbers of `result`, from 0, that the predicted text does not have there."""
-    matcher = difflib.SequenceMatcher(a=_split(predicted), b=_split(result), autojunk=False)
+    matcher = difflib.SequenceMatcher(a=split_lines(predicted), b=split_lines(result), autojunk=False)
     return frozenset(
         number for tag, _, _, start, end in matcher.get_opcodes() if tag != "equal" for number in range(start, end)
     )
@@ -188,14 +188,6 @@ def _diff_text(lines: Sequence[DiffLine], limit: int | None = None) -> Text:
     return Text("\n").join(rows)
 
 
-def _split(text: str) -> list[str]:
-    """Lines at LF only, as the service counts them; a last line without one says so, as `diff` does."""
-    lines = text.split("\n")
-    if lines[-1] == "":
-        return lines[:-1]
-    return [*lines[:-1], lines[-1] + "\n\\ No newline at end of file"]
-
-
 def _first_line_after(header: str) -> int:
     """From "@@ -1,2 +3,4 @@": 2, the first line of the new side, counted from 0."""
     start, _, length = header.split(" ")[2].lstrip("+").partition(",")
@@ -213,5 +205,5 @@ def _acceptance(run: Measurement) -> str:
 
 
 def _lines(text: str) -> str:
-    count = len(_split(text))
+    count = len(split_lines(text))
     return f"{count} line{'' if count == 1 else 's'}"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from drafts.align.comments import comment
 from drafts.align.plan import SearchReplace, SearchReplaceBlock
+from service import diff
 
 MARKER_WORDINGS: tuple[str, ...] = (
     "... existing code ...",
@@ -34,7 +35,7 @@ def update_snippet(before: str, after: str, language: str, context_lines: int, s
     """
     if context_lines < 0:
         raise ValueError(f"context_lines must be at least 0, got {context_lines}")
-    old, new = _lines(before), _lines(after)
+    old, new = diff.split_lines(before), diff.split_lines(after)
     hunks = _hunks(old, new, context_lines)
     if not hunks:
         return None
@@ -64,11 +65,7 @@ def unified_diff(before: str, after: str, path: str = "file", context_lines: int
     """The edit as `diff -u` writes it, final newlines included. None when nothing changed."""
     if before == after:
         return None
-    pieces: list[str] = []
-    old_name, new_name = f"a/{path}", f"b/{path}"
-    for line in difflib.unified_diff(_lines(before), _lines(after), old_name, new_name, n=context_lines):
-        pieces.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
-    return "".join(pieces)
+    return diff.unified_diff(before, after, path, context_lines)
 
 
 def search_replace(before: str, after: str, context_lines: int = 1) -> SearchReplace | None:
@@ -77,7 +74,7 @@ def search_replace(before: str, after: str, context_lines: int = 1) -> SearchRep
     Each search text has at least `context_lines` lines of context and as many more as make it occur once in the
     file as it stands when its turn comes. None when nothing changed or there is nothing to search in.
     """
-    old, new = _lines(before), _lines(after)
+    old, new = diff.split_lines(before), diff.split_lines(after)
     if before == after or not old:
         return None
     current = list(old)
@@ -105,13 +102,6 @@ def _occurrences(text: str, part: str) -> int:
     while at >= 0:
         count, at = count + 1, text.find(part, at + 1)
     return count
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their LF; nothing but LF ends a line."""
-    parts = text.split("\n")
-    lines = [part + "\n" for part in parts[:-1]]
-    return lines + [parts[-1]] if parts[-1] else lines
 
 
 def _hunks(old: Sequence[str], new: Sequence[str], context_lines: int) -> list[list[_Opcode]]:

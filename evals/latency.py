@@ -6,13 +6,11 @@ with asynchronous scheduling off, which its custom proposers need, so that draft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from drafts.align.plan import Instruction, SearchReplace, UnifiedDiff, UpdateSnippet
 from evals.call import call
 from evals.configurations import Configuration, balanced_order
 from evals.example_edits import ExampleEdit
@@ -21,21 +19,14 @@ from evals.report import LatencyReport
 from evals.samples import Sample
 from evals.warm_up import warm_up_edits
 from service.client import Client, DraftOptions
-from service.launch import launch
-from service.request_class import LabelledClass, size_bucket
+from service.launch import service_at
+from service.request_class import LabelledClass, form_of, size_bucket
 from service.types import RequestClass
 
 COMMON_ENVIRONMENT = {"VLLM_USE_V2_MODEL_RUNNER": "0", "REDRAFT_LOG__LEVEL": "warning"}
 START_SECONDS = 600.0  # compiling takes half a minute on two cores, and longer on a busy machine
 
 Progress = Callable[[str], None]
-
-_FORMS = {
-    UpdateSnippet: "update_snippet",
-    UnifiedDiff: "unified_diff",
-    SearchReplace: "search_replace",
-    Instruction: "instruction",
-}
 
 
 def measure(
@@ -83,7 +74,8 @@ def _one_process(
     draft = DraftOptions(enabled=configuration.method != "none", max_draft_tokens=configuration.max_draft_tokens)
     turned = list(edits if repeat % 2 == 0 else reversed(edits))
     samples: list[Sample] = []
-    with _service(configuration, model, address) as found, Client(found) as client:
+    variables = COMMON_ENVIRONMENT | {"REDRAFT_MODEL__PATH": str(model)} | configuration.environment()
+    with service_at(address, env=variables, start_seconds=START_SECONDS) as found, Client(found) as client:
         for edit in warm_up_edits():
             call(client, edit, draft)
         jobs = [lambda begin, edit=edit: call(client, edit, draft, begin=begin).measurement for edit in turned]
@@ -103,14 +95,4 @@ def _one_process(
 
 def _class(edit: ExampleEdit) -> LabelledClass:
     size = size_bucket(len(edit.original.encode()))
-    return LabelledClass(RequestClass.INTERACTIVE.value, _FORMS[type(edit.edit)], size)
-
-
-@contextmanager
-def _service(configuration: Configuration, model: Path, address: str | None) -> Iterator[str]:
-    if address is not None:
-        yield address
-        return
-    variables = COMMON_ENVIRONMENT | {"REDRAFT_MODEL__PATH": str(model)} | configuration.environment()
-    with launch(env=variables, start_seconds=START_SECONDS) as own:
-        yield own
+    return LabelledClass(RequestClass.INTERACTIVE.value, form_of(edit.edit), size)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -35,7 +33,7 @@ from service.errors import (
     ResultRejected,
     Unavailable,
 )
-from service.launch import LaunchError, launch
+from service.launch import LaunchError, service_at
 
 _NOT_APPLIED: Final = 1
 _USAGE: Final = 2
@@ -140,7 +138,7 @@ def _read_text(source: str) -> str:
 
 def _apply(call: EditCall, address: str | None, flags: list[str], timeout: float | None) -> AppliedEdit:
     try:
-        with _service(address, flags) as where, Client(where, timeout_seconds=timeout) as client:
+        with service_at(address, flags) as where, Client(where, timeout_seconds=timeout) as client:
             return client.apply(call)
     except LaunchError as error:
         raise _failure(_NO_SERVICE, str(error)) from error
@@ -156,15 +154,6 @@ def _apply(call: EditCall, address: str | None, flags: list[str], timeout: float
         raise _failure(_NO_SERVICE, error.message) from error
     except RedraftError as error:
         raise _failure(_BUG, error.message) from error
-
-
-@contextmanager
-def _service(address: str | None, flags: list[str]) -> Iterator[str]:
-    if address is not None:
-        yield address
-        return
-    with launch(flags) as own:
-        yield own
 
 
 _AGREEMENT: Final = {

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import difflib
-import re
+from typing import Final
+
+NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
-def unified_diff(before: str, after: str, path: str) -> str:
-    """A diff that `patch` and `git apply` take; empty when nothing changed."""
-    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+def unified_diff(before: str, after: str, path: str, context: int = 3) -> str:
+    """A diff that `patch` and `git apply` take, with so many lines of context; empty when nothing changed."""
+    return "".join(f"{line}\n" for line in diff_lines(before, after, (f"a/{path}", f"b/{path}"), context))
 
 
-def _lines(text: str) -> list[str]:
+def diff_lines(before: str, after: str, names: tuple[str, str], context: int = 3) -> list[str]:
+    """The same line by line, without their LF: the two of the header, and what follows; none when nothing changed.
+
+    names: of the two sides, in the header.
+    """
+    lines: list[str] = []
+    for line in difflib.unified_diff(split_lines(before), split_lines(after), *names, n=context):
+        lines.append(line.removesuffix("\n"))
+        if not line.endswith("\n"):
+            lines.append(NO_NEWLINE)
+    return lines
+
+
+def split_lines(text: str) -> list[str]:
     """Lines with their ends, and LF alone ends one: str.splitlines would also split at form feeds and the like."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
+    parts = text.split("\n")
+    lines = [f"{part}\n" for part in parts[:-1]]
+    return [*lines, parts[-1]] if parts[-1] else lines

@@ -40,6 +40,22 @@ def launch(
         yield server.address
 
 
+@contextmanager
+def service_at(
+    address: str | None,
+    flags: Sequence[str] = (),
+    *,
+    env: Mapping[str, str] | None = None,
+    start_seconds: float = START_SECONDS,
+) -> Iterator[str]:
+    """Yields the address that is given, or else that of a server of its own, as launch does."""
+    if address is not None:
+        yield address
+        return
+    with launch(flags, env=env, start_seconds=start_seconds) as own:
+        yield own
+
+
 def open_channel(address: str) -> grpc.Channel:
     return grpc.insecure_channel(address, options=direct_if_loopback(address))
 

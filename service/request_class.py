@@ -9,13 +9,20 @@ import bisect
 from dataclasses import dataclass
 from typing import Final
 
+from drafts.align.plan import Edit, Instruction, SearchReplace, UnifiedDiff, UpdateSnippet
 from service.types import RequestClass
 
 UNKNOWN: Final = "unknown"
 """Stands for a part that a bad request does not give."""
 
 CALLER_CLASSES: Final = tuple(one.value for one in RequestClass)
-FORMS: Final = ("update_snippet", "unified_diff", "search_replace", "instruction")
+_FORM_OF: Final[dict[type[Edit], str]] = {
+    UpdateSnippet: "update_snippet",
+    UnifiedDiff: "unified_diff",
+    SearchReplace: "search_replace",
+    Instruction: "instruction",
+}
+FORMS: Final = tuple(_FORM_OF.values())
 SIZES: Final = ("small", "medium", "large", "huge")
 
 _SIZE_LIMITS: Final = (4 * 1024, 16 * 1024, 64 * 1024)
@@ -39,6 +46,11 @@ class LabelledClass:
 def size_bucket(file_bytes: int) -> str:
     """small: up to 4 KiB. medium: up to 16 KiB. large: up to 64 KiB. huge: more."""
     return SIZES[bisect.bisect_left(_SIZE_LIMITS, file_bytes)]
+
+
+def form_of(edit: Edit) -> str:
+    """The form of an edit."""
+    return _FORM_OF[type(edit)]
 
 
 def form_name(wire_form: str | None) -> str:

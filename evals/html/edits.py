@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from evals.corpus.records import EditRecord, digest
 from evals.html.model import DiffLine, EditView, NamedDiff, Strip, Table
+from service.diff import diff_lines
 
 CONTEXT_LINES: Final = 3
 MAX_DIFF_LINES: Final = 400
@@ -21,14 +21,14 @@ OTHER_TEXTS: Final = "The corpus given has other texts under this id, so no diff
 
 def diff(before: str, after: str) -> tuple[DiffLine, ...]:
     """A unified diff without its file header, cut after MAX_DIFF_LINES. Line ends are not shown."""
-    return read_diff(list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=CONTEXT_LINES)))
+    return read_diff(diff_lines(before, after, ("before", "after"), CONTEXT_LINES))
 
 
 def read_diff(lines: Sequence[str]) -> tuple[DiffLine, ...]:
     """The lines of a unified diff, without its file header."""
     body = lines[2:] if lines[:1] and lines[0].startswith("---") else lines
     made = [
-        DiffLine({"@": "hunk", "+": "added", "-": "removed"}.get(line[:1], "same"), line.rstrip("\r"))
+        DiffLine({"@": "hunk", "+": "added", "-": "removed", "\\": "hunk"}.get(line[:1], "same"), line.rstrip("\r"))
         for line in body[:MAX_DIFF_LINES]
     ]
     if len(body) > MAX_DIFF_LINES:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +23,7 @@ from service.client import Client, DraftOptions
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge
-from service.launch import LaunchError, launch
+from service.launch import LaunchError, service_at
 
 INTERRUPTED = 130  # as shells have it for SIGINT
 _WRITE_EVERY = 8
@@ -81,7 +79,10 @@ def quality(
     interrupted = False
     try:
         if todo:
-            with _service(address, flags, progress) as found, Client(found) as client, _bar(progress) as bar:
+            if address is None:
+                progress.print("Starting the service ...")
+            service = service_at(address, flags, env={"REDRAFT_LOG__LEVEL": "warning"}, start_seconds=_START_SECONDS)
+            with service as found, Client(found) as client, _bar(progress) as bar:
                 task = bar.add_task("applying", total=len(todo))
                 draft = DraftOptions(enabled=drafting)
                 for count, sample in enumerate(measure(todo, client, concurrency=concurrency, draft=draft), start=1):
@@ -133,16 +134,6 @@ def _todo(report: QualityReport, chosen: list[EditRecord], forms: tuple[str, ...
             if edit is not None:
                 jobs.append(Job(Case(record, form, edit), no_op=True))
     return [job for job in jobs if job.key not in done]
-
-
-@contextmanager
-def _service(address: str | None, flags: list[str], console: Console) -> Iterator[str]:
-    if address is not None:
-        yield address
-        return
-    console.print("Starting the service ...")
-    with launch(flags, env={"REDRAFT_LOG__LEVEL": "warning"}, start_seconds=_START_SECONDS) as started:
-        yield started
 
 
 def _bar(console: Console) -> Progress:

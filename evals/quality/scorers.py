@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drafts.align.grammars import parse
+from service.diff import diff_lines, split_lines
 
 _Span = tuple[int, int]
 _Opcode = tuple[str, int, int, int, int]
@@ -73,7 +74,7 @@ def compare_hunks(before: str, expected: str, result: str) -> tuple[int, int, in
     edit leaves as it was; changed are those that the result lacks or has otherwise, and lines that it has too many
     away from any hunk.
     """
-    old, new, got = _lines(before), _lines(expected), _lines(result)
+    old, new, got = map(split_lines, (before, expected, result))
     hunks = [(j1, j2) for tag, _, _, j1, j2 in _opcodes(old, new) if tag != "equal"]
     differences = [code for code in _opcodes(new, got) if code[0] != "equal"]
     applied = sum(not any(_touch((a1, a2), hunk) for _, a1, a2, _, _ in differences) for hunk in hunks)
@@ -92,12 +93,6 @@ def _touch(one: _Span, other: _Span) -> bool:
     return one[0] <= other[1] and other[0] <= one[1]
 
 
-def _lines(text: str) -> list[str]:
-    """Lines with their ends, so that a blank line is never taken for the end of the text."""
-    parts = text.split("\n")
-    return [part + "\n" for part in parts[:-1]] + parts[-1:] * (parts[-1] != "")
-
-
 def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[_Opcode]:
     return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
 
@@ -105,7 +100,6 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[_Opcode]:
 def difference(expected: str, result: bytes, max_lines: int = 80) -> str:
     """A unified diff from the expected text to the result, cut after so many lines; empty when they are the same."""
     text = result.decode("utf-8", errors="replace")
-    names = ("expected", "result")
-    lines = list(difflib.unified_diff(expected.split("\n"), text.split("\n"), *names, n=2, lineterm=""))
+    lines = diff_lines(expected, text, ("expected", "result"), context=2)
     cut = [f"... and {len(lines) - max_lines} more lines"] if len(lines) > max_lines else []
     return "\n".join(lines[:max_lines] + cut)

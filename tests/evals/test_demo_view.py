@@ -112,7 +112,7 @@ def test_marks_at_the_very_start_and_in_an_empty_context() -> None:
 
 def test_a_missing_final_newline_shows() -> None:
     texts = [line.text for line in unified_diff("a\nb\n", "a\nb", "x")]
-    assert "+b\n\\ No newline at end of file" in texts
+    assert texts[-2:] == ["+b", "\\ No newline at end of file"]
 
 
 def test_only_line_feeds_end_lines() -> None:

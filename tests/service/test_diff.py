@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.diff import unified_diff
+from service.diff import diff_lines, split_lines, unified_diff
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,14 @@ def test_git_applies_it(tmp_path: Path, before: str, after: str) -> None:
 
 def test_no_change_is_an_empty_diff() -> None:
     assert unified_diff("a\n", "a\n", "f") == ""
+
+
+def test_the_lines_for_people_have_the_same_content_and_no_ends() -> None:
+    lines = diff_lines("a\nb\nc\n", "a\nb\nC", ("old", "new"), context=1)
+    assert lines == ["--- old", "+++ new", "@@ -2,2 +2,2 @@", " b", "-c", "+C", "\\ No newline at end of file"]
+    assert diff_lines("a", "a", ("old", "new")) == []
+
+
+@pytest.mark.parametrize(("text", "lines"), [("", []), ("\n", ["\n"]), ("a\r\n\x0cb", ["a\r\n", "\x0cb"])])
+def test_lines_end_at_lf_alone(text: str, lines: list[str]) -> None:
+    assert split_lines(text) == lines

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.request_class import FORMS, SIZES, UNKNOWN, form_name, size_bucket
+from drafts.align.plan import Edit, Instruction, SearchReplace, UnifiedDiff, UpdateSnippet
+from service.request_class import FORMS, SIZES, UNKNOWN, form_name, form_of, size_bucket
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,8 @@ def test_form_names() -> None:
     assert [form_name(form) for form in FORMS] == list(FORMS)
     assert form_name("search_replace_text") == "search_replace"
     assert {form_name(None), form_name(""), form_name("anything else")} == {UNKNOWN}
+
+
+def test_an_edit_has_the_form_that_its_field_on_the_wire_names() -> None:
+    edits: list[Edit] = [UpdateSnippet("x"), UnifiedDiff("x"), SearchReplace(()), Instruction("x")]
+    assert [form_of(edit) for edit in edits] == [form_name(form) for form in FORMS]
