@@ -201,10 +201,10 @@ class Evidence:
         steps = [0.0] * (size + 2)
         total = 0.0
         for word in self._new_words(segment.start, segment.end):
-            where = self.words.where.get(word)
-            if where is None or len(where) > common or not word[0].isalnum():
+            where = self.words.lines(word, common)
+            if not where:
                 continue
-            weight = self.words.rarity[word]
+            weight = self.words.rarity(word)
             total += weight
             until = -1
             for line in where:

@@ -20,8 +20,10 @@ def fill_elisions(original: Lines, lines: Sequence[str]) -> list[str]:
 
 
 def _filled(original: Lines, line: str) -> str:
+    if line.strip() in original.positions:
+        return line
     mark = _MARK.search(line)
-    if mark is None or line.strip() in original.positions or not _elides(line, mark[0]):
+    if mark is None or not _elides(line, mark[0]):
         return line
     before, after = line[: mark.start()].strip(), line[mark.end() :].strip()
     if len(before) + len(after) < _LEAST:

@@ -243,7 +243,7 @@ def _is_new(original: _Original, block: Sequence[str], lowest: int) -> bool:
     for line in block:
         name = definition_name(line.strip()) if indent_width(line) == lowest else None
         if name is not None:
-            return name not in original.names
+            return line.strip() not in original.lines.positions and name not in original.names
     return False
 
 

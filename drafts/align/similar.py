@@ -42,9 +42,7 @@ class Similar:
         mine = words_of([line])
         nominees: Counter[int] = Counter()
         for word in mine:
-            places = words.where.get(word, ())
-            if len(places) <= _WIDE:
-                nominees.update(places)
+            nominees.update(words.lines(word, _WIDE))
         name = definition_name(line)
         ranked: list[tuple[float, int]] = []
         for place, _ in nominees.most_common(4 * _LIMIT):

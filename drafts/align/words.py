@@ -5,54 +5,66 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
+from typing import Final
 
 from drafts.align.lines import Lines
 
-_WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\da-zA-Z]+|[^\w\s]")
+_WORD: Final = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+|[^A-Za-z0-9\x80-\U0010ffff\s]")
+_PARTED: Final = bytes(code if code >= 0x80 or chr(code).isalnum() or code == 0x0A else 0x20 for code in range(256))
+"""What parts the words of UTF-8 as blanks, LF as it is."""
 
 
 def words_of(lines: Iterable[str]) -> Counter[str]:
-    """Runs of letters, runs of digits, and single signs."""
+    """Runs of letters and digits, and single signs."""
     return Counter(_WORD.findall("\n".join(lines)))
 
 
 class Words:
-    """All of it is found when first asked for: where equal lines leave doubt. It costs more than the rest."""
+    """All of it is found when first asked for: where equal lines leave doubt."""
 
     def __init__(self, lines: Lines) -> None:
         self._text = lines
-        self.unknown = math.log(1.5 * (len(lines) + 1))
-        """The rarity of a word that the text does not have."""
+        self._rarities: dict[str, float] = {}
 
     @cached_property
-    def where(self) -> dict[str, list[int]]:
-        """The lines that have a word, ascending."""
-        found: dict[str, list[int]] = {}
-        find = _WORD.findall
-        for index, line in enumerate(self._text.stripped):
-            for word in set(find(line)):
+    def _joined(self) -> str:
+        return "\n".join(self._text.stripped)
+
+    @cached_property
+    def _places(self) -> dict[str, list[Sequence[int]]]:
+        """For each word that is no sign, where each of the different lines that have it stands."""
+        found: dict[str, list[Sequence[int]]] = {}
+        positions = self._text.positions
+        joined = "\n".join(positions).encode("utf-8", "surrogatepass").translate(_PARTED)
+        for line, where in zip(joined.decode("utf-8", "surrogatepass").split("\n"), positions.values(), strict=False):
+            for word in set(line.split()):
                 if word in found:
-                    found[word].append(index)
+                    found[word].append(where)
                 else:
-                    found[word] = [index]
+                    found[word] = [where]
         return found
 
-    @cached_property
-    def rarity(self) -> dict[str, float]:
-        total = 1.5 * (len(self._text) + 1)
-        return {word: math.log(total / len(found)) for word, found in self.where.items()}
+    def lines(self, word: str, most: int) -> list[int]:
+        """The lines that have a word, ascending; none for a sign, and for a word that more than `most` have."""
+        places = self._places.get(word, ())
+        return sorted(chain.from_iterable(places)) if sum(map(len, places)) <= most else []
+
+    def rarity(self, word: str) -> float:
+        """The word's information, in nats; most for one that the text does not have."""
+        found = self._rarities.get(word)
+        if found is None:
+            size = len(self._text)
+            count = sum(map(len, self._places.get(word, ()))) if word.isalnum() else self._joined.count(word)
+            found = self._rarities[word] = math.log(1.5 * (size + 1) / min(max(count, 1), size + 1))
+        return found
 
     def weigh(self, counter: Counter[str]) -> float:
-        rarity, unknown = self.rarity, self.unknown
-        return sum(rarity.get(word, unknown) * count for word, count in counter.items())
+        return sum(self.rarity(word) * count for word, count in counter.items())
 
     def resemblance(self, one: Counter[str], other: Counter[str]) -> float:
         """The shared part of both, each word counting by its rarity: 0 to 1."""
         size = self.weigh(one) + self.weigh(other)
-        rarity, unknown = self.rarity, self.unknown
-        shared = sum(
-            rarity.get(word, unknown) * min(count, other[word]) for word, count in one.items() if word in other
-        )
-        return 2.0 * shared / size if size else 0.0
+        return 2.0 * self.weigh(one & other) / size if size else 0.0
