@@ -93,11 +93,14 @@ class Syntax:
         if low < high:
             while (below := self._below_lead(row)) is not None:
                 row = below
-        return [
-            found
-            for found in self._definitions(row, row + 1)
-            if (found.start <= low if low < high else found.head < low) and high <= found.end - (low == high)
-        ]
+        around: list[Definition] = []
+        for found in self._definitions(row, row + 1):
+            before = found.start <= low if low < high else found.head < low
+            # Two that share a line are not one in the other.
+            nested = not around or found.end <= around[-1].end
+            if before and nested and high <= found.end - (low == high):
+                around.append(found)
+        return around
 
     def lead_of(self, row: int) -> int:
         """Where what belongs to the definition whose head is line `row` begins; `row` where no definition begins."""
