@@ -20,13 +20,10 @@ from evals.latency import measure
 from evals.load import parse_loads
 from evals.replay.forms import parse_forms
 from evals.report import LatencyReport, show
-from evals.run_file import read_json
+from evals.run_file import resume
 from service.config import EMBEDDED_MODEL_PATH
 from service.errors import RedraftError
 from service.launch import LaunchError
-
-_SAME = ("packages", "commit", "hardware", "model")
-"""What a run that is added to a file must share with it."""
 
 
 def latency(
@@ -105,24 +102,14 @@ def latency(
 
 
 def _begin(path: Path | None, chosen: Sequence[Configuration], model: Path) -> LatencyReport:
-    """A new report, or the one that the file holds. Raises ValueError for a file of another setup, and OSError."""
-    environment = describe(model)
+    """A new report, or the one that the file holds, to add to. Raises OtherRunError and OSError."""
     subject = chosen[0].name
     reference = next((c.name for c in chosen if c.method == "none"), subject)
-    found = None
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        found = read_json(path)
-    if found is None:
-        return LatencyReport(subject, reference, environment, ())
-    try:
-        report = LatencyReport.from_json(found)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is there already and cannot be added to ({error}); name another file") from None
-    changed = [name for name in _SAME if report.environment.get(name) != environment[name]]
-    if changed:
-        raise ValueError(f"{path} holds a run of another setup ({', '.join(changed)} differ); name another file")
-    return report
+    new = LatencyReport(subject, reference, describe(model), ())
+    if path is None:
+        return new
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return resume(path, new, LatencyReport.from_json)
 
 
 def _configurations(names: str, address: str | None) -> list[Configuration]:

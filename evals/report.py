@@ -12,9 +12,10 @@ from rich.text import Text
 
 from evals.comparison import Row, best, compare
 from evals.latency_classes import ClassRow, by_class
+from evals.run_file import content, envelope
 from evals.samples import Sample
 
-SCHEMA = 1
+_SETUP = ("packages", "commit", "hardware", "model")
 
 _LOADS = {"closed": "{} in flight", "open": "{} arriving a second"}
 
@@ -27,6 +28,11 @@ class LatencyReport:
     reference: str
     environment: dict[str, Any]
     samples: tuple[Sample, ...]
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        """What a run that is added to this one must share with it."""
+        return {name: self.environment.get(name) for name in _SETUP}
 
     @property
     def loads(self) -> list[str]:
@@ -55,9 +61,7 @@ class LatencyReport:
         return all(row.identical_rate == 1 for load in self.loads for row in self.rows_at(load))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "kind": "latency",
+        body = {
             "subject": self.subject,
             "reference": self.reference,
             "environment": self.environment,
@@ -65,14 +69,17 @@ class LatencyReport:
             "comparisons": [{"load": load, **asdict(row)} for load in self.loads for row in self.rows_at(load)],
             "samples": [sample.to_json() for sample in self.samples],
         }
+        return envelope("latency", body)
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> LatencyReport:
-        """Rows are computed again from the samples. Raises ValueError for another schema."""
-        if record.get("schema") != SCHEMA or record.get("kind") != "latency":
-            raise ValueError(f"not a latency report of schema {SCHEMA}")
-        samples = tuple(Sample.from_json(sample) for sample in record["samples"])
-        return cls(record["subject"], record["reference"], record["environment"], samples)
+    def from_json(cls, record: Any) -> LatencyReport:
+        """Rows are computed again from the samples. Raises run_file.OtherRunError for anything but to_json's."""
+
+        def make(record: dict[str, Any]) -> LatencyReport:
+            samples = tuple(Sample.from_json(sample) for sample in record["samples"])
+            return cls(record["subject"], record["reference"], dict(record["environment"]), samples)
+
+        return content(record, "latency", make)
 
 
 def render(report: LatencyReport) -> RenderableType:

@@ -1,4 +1,4 @@
-"""What a run needs of files: a report that it goes on from, and which corpora it is over."""
+"""The files of runs: what every report's JSON begins with, a report that a run goes on from, and its corpora."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
+
+SCHEMA: Final = 1
+
+_R = TypeVar("_R")
 
 
 def read_json(path: Path) -> Any:
@@ -21,17 +25,32 @@ class OtherRunError(ValueError):
     """A file holds something else than an earlier part of this run; the message says what differs."""
 
 
+def envelope(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    """A report as it is written: which kind it is and of which schema, and what it holds."""
+    return {"schema": SCHEMA, "kind": kind, **body}
+
+
+def content(record: Any, kind: str, make: Callable[[dict[str, Any]], _R]) -> _R:
+    """What `make` reads from a report of that kind. Raises OtherRunError for anything else than envelope gives."""
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA or record.get("kind") != kind:
+        raise OtherRunError(f"it is no {kind} report of schema {SCHEMA}")
+    try:
+        return make(record)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise OtherRunError(f"it is no whole {kind} report: {error}") from error
+
+
 class Resumable(Protocol):
     """setup: what a run must share with the one that it goes on from."""
 
-    setup: dict[str, Any]
-    complete: bool
+    @property
+    def setup(self) -> dict[str, Any]: ...
 
 
-_R = TypeVar("_R", bound=Resumable)
+_Report = TypeVar("_Report", bound=Resumable)
 
 
-def resume(path: Path, new: _R, from_json: Callable[[Any], _R]) -> _R:
+def resume(path: Path, new: _Report, from_json: Callable[[Any], _Report]) -> _Report:
     """The report that the file holds, to go on from; `new` when there is no file.
 
     Raises OtherRunError for a file that holds something else, or a run of another setup; and OSError.
@@ -46,7 +65,6 @@ def resume(path: Path, new: _R, from_json: Callable[[Any], _R]) -> _R:
     changed = [name for name in new.setup if report.setup.get(name) != new.setup[name]]
     if changed:
         raise OtherRunError(f"{path} holds a run of another setup ({', '.join(changed)} differ); name another file")
-    report.complete = False
     return report
 
 

@@ -9,7 +9,9 @@ from evals.corpus.records import EditRecord
 from evals.html import compare, identity, latency, quality, replay, strips
 from evals.html.edits import Edits
 from evals.html.model import Figure, PageReport, RunNote, Section
-from evals.html.run_files import RunFile
+from evals.html.run_files import RunFile, read_corpus_report
+from evals.identity.report import IdentityReport
+from evals.quality.report import QualityReport
 from evals.replay.command import example_records
 from evals.replay.tokenizers import NamedTokenizer
 
@@ -51,11 +53,11 @@ def build(
                 drawn = strips.draw(report, edits, texts, tokenizer, most=strip_edits, advance=advance)
                 made = replay.section(run, report, edits, drawn.note, alone=alone)
             case "identity":
-                report = identity.read_identity(run)
+                report = read_corpus_report(run, IdentityReport)
                 figures += identity.headline(report, run.letter)
                 made = identity.section(run, report, edits, alone=alone)
             case _:
-                report = quality.read_quality(run)
+                report = read_corpus_report(run, QualityReport)
                 figures += quality.headline(report, run.letter)
                 made = quality.section(run, report, edits, alone=alone)
         sections.append(made)
@@ -85,8 +87,11 @@ def _facts(record: dict[str, Any]) -> tuple[str, ...]:
             facts.append(f"{hardware.get('cores', '?')} cores of {hardware.get('cpu', 'an unknown CPU')}")
             facts += [str(gpu) for gpu in hardware.get("gpus") or ()]
     corpus = record.get("corpus")
-    if isinstance(corpus, dict) and "file" in corpus:
-        facts.append(f"{corpus.get('records', '?')} edits of {corpus['file']}")
+    if isinstance(corpus, dict):
+        listed = corpus.get("files") or ([corpus] if "file" in corpus else [])
+        names = [str(file["file"]) for file in listed if isinstance(file, dict) and "file" in file]
+        if names:
+            facts.append(f"{corpus.get('records', '?')} edits of {', '.join(names)}")
     if record.get("complete") is False:
         facts.append("interrupted before its end")
     return tuple(facts)

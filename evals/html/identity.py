@@ -14,15 +14,6 @@ DRAFTED = "with drafting against without"
 CONTROL = "without, decoded again"
 
 
-def read_identity(run: RunFile) -> IdentityReport:
-    """Raises RunFileError."""
-    report = run.read(IdentityReport.from_json)
-    run.read(lambda _: report.rows)  # what the fields hold
-    if not report.samples:
-        raise run.fail("it holds no samples: the run was stopped before the first edits were done")
-    return report
-
-
 def headline(report: IdentityReport, letter: str) -> list[Figure]:
     """Over all forms and concurrencies together, beside the control."""
     rows = report.rows

@@ -12,15 +12,6 @@ from evals.quality.samples import QualitySample
 ALL = "all languages"
 
 
-def read_quality(run: RunFile) -> QualityReport:
-    """Raises RunFileError."""
-    report = run.read(QualityReport.from_json)
-    run.read(lambda _: report.rows)  # what the fields hold
-    if not report.samples:
-        raise run.fail("it holds no samples: the run was stopped before the first edits were done")
-    return report
-
-
 def headline(report: QualityReport, letter: str) -> list[Figure]:
     """Of the first form."""
     figures: list[Figure] = []

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-T = TypeVar("T")
+from evals.corpus_report import CorpusReport
+from evals.run_file import SCHEMA
 
-SCHEMA: Final = 1
+T = TypeVar("T")
+C = TypeVar("C", bound=CorpusReport[Any])
+
 KINDS: Final = ("latency", "replay", "identity", "quality")
 
 
@@ -73,3 +76,12 @@ def read_runs(paths: Sequence[Path]) -> list[RunFile]:
         letter = chr(ord("A") + sum(run.kind == kind for run in runs))
         runs.append(RunFile(path, kind, letter, record))
     return runs
+
+
+def read_corpus_report(run: RunFile, kind: type[C]) -> C:
+    """The report of a run over a corpus. Raises RunFileError, also where it holds nothing to show."""
+    report = run.read(kind.from_json)
+    run.read(lambda _: report.rows)  # what the fields hold
+    if not report.samples:
+        raise run.fail("it holds no samples: the run was stopped before the first edits were done")
+    return report

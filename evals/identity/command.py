@@ -69,6 +69,7 @@ def identity(
         chosen = select(records, selection)
         json_path.parent.mkdir(parents=True, exist_ok=True)
         report = _begin(json_path, settings, seed)
+        report.complete = False
         report.corpus = corpus_note(corpus, len(records)) | {"selection": selection.to_json(), "chosen": len(chosen)}
         todo = _todo(report, chosen, chosen_forms, plan, seed)
     except (ValueError, CorpusError, EmptySelectionError, ConfigError, OSError) as error:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evals.corpus_report import CorpusReport
 from evals.identity.samples import Difference, IdentitySample
 from evals.proportion import Proportion
-from evals.run_file import OtherRunError
 
-SCHEMA = 1
 _SHOWN = 20
 
 
@@ -60,22 +59,12 @@ class Row:
 
 
 @dataclass(slots=True)
-class IdentityReport:
-    """What has been decoded so far.
+class IdentityReport(CorpusReport[IdentitySample]):
+    """refused: form -> case id -> reason. The other fields are those of every run over a corpus."""
 
-    setup: what must be equal for a run to go on where this one stopped: model, drafter, engine, seed.
-    corpus: which one it was. environment: see environment.describe. refused: (case id, form) -> reason.
-    not_expressible: form -> edits of the corpus that it cannot say. complete: whether the run got to its end.
-    """
+    KIND: ClassVar[str] = "identity"
 
-    setup: dict[str, Any]
-    corpus: dict[str, Any]
-    environment: dict[str, Any]
-    drafter: str
-    samples: list[IdentitySample] = field(default_factory=list)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
-    not_expressible: dict[str, int] = field(default_factory=dict)
-    complete: bool = False
 
     @property
     def rows(self) -> list[Row]:
@@ -111,39 +100,12 @@ class IdentityReport:
         if refused:
             self.refused.setdefault(form, {}).update(refused)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "kind": "identity",
-            "complete": self.complete,
-            "rows": [row.to_json() for row in self.rows],
-            "setup": self.setup,
-            "corpus": self.corpus,
-            "environment": self.environment,
-            "drafter": self.drafter,
-            "refused": self.refused,
-            "not_expressible": self.not_expressible,
-            "samples": [sample.to_json() for sample in self.samples],
-        }
+    def row_to_json(self, row: Row) -> dict[str, Any]:
+        return row.to_json()
 
-    @classmethod
-    def from_json(cls, record: Any) -> IdentityReport:
-        """Rows are computed again from the samples. Raises OtherRunError for anything else than to_json gives."""
-        if not isinstance(record, dict) or record.get("schema") != SCHEMA or record.get("kind") != "identity":
-            raise OtherRunError(f"it is no identity report of schema {SCHEMA}")
-        try:
-            return cls(
-                setup=record["setup"],
-                corpus=record["corpus"],
-                environment=record["environment"],
-                drafter=record["drafter"],
-                samples=[IdentitySample.from_json(sample) for sample in record["samples"]],
-                refused=record["refused"],
-                not_expressible=record["not_expressible"],
-                complete=record["complete"],
-            )
-        except (KeyError, TypeError) as error:
-            raise OtherRunError(f"it is no whole identity report: {error}") from error
+    @staticmethod
+    def sample_from_json(record: dict[str, Any]) -> IdentitySample:
+        return IdentitySample.from_json(record)
 
 
 def _row(

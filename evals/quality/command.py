@@ -68,6 +68,7 @@ def quality(
         selection = Selection(tuple(filter(None, languages.split(","))), max_lines, max_edits, seed)
         chosen = select(records, selection)
         report = _begin(json_path, settings, address, seed, drafting)
+        report.complete = False
         report.corpus = corpus_note(corpus, len(records)) | {"selection": selection.to_json(), "chosen": len(chosen)}
         todo = _todo(report, chosen, chosen_forms, seed, no_ops)
         json_path.parent.mkdir(parents=True, exist_ok=True)

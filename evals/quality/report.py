@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evals.corpus_report import CorpusReport
 from evals.proportion import Proportion
 from evals.quality.samples import QualitySample
-from evals.run_file import OtherRunError
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +77,10 @@ class Row:
 
 
 @dataclass(slots=True)
-class QualityReport:
-    """What has been applied so far. The fields are as in the identity report."""
+class QualityReport(CorpusReport[QualitySample]):
+    """What has been applied so far."""
 
-    setup: dict[str, Any]
-    corpus: dict[str, Any]
-    environment: dict[str, Any]
-    drafter: str
-    samples: list[QualitySample] = field(default_factory=list)
-    not_expressible: dict[str, int] = field(default_factory=dict)
-    complete: bool = False
+    KIND: ClassVar[str] = "quality"
 
     @property
     def rows(self) -> list[Row]:
@@ -114,21 +106,7 @@ class QualityReport:
         """What need not be applied again: id, form, no-op. digests: id -> digest of the corpus at hand."""
         return {(s.id, s.form, s.no_op) for s in self.samples if digests.get(s.id) == s.digest}
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "kind": "quality",
-            "complete": self.complete,
-            "rows": [self._row_json(row) for row in self.rows],
-            "setup": self.setup,
-            "corpus": self.corpus,
-            "environment": self.environment,
-            "drafter": self.drafter,
-            "not_expressible": self.not_expressible,
-            "samples": [sample.to_json() for sample in self.samples],
-        }
-
-    def _row_json(self, row: Row) -> dict[str, Any]:
+    def row_to_json(self, row: Row) -> dict[str, Any]:
         return {
             "form": row.form,
             "drafter": self.drafter,
@@ -147,23 +125,9 @@ class QualityReport:
             "by_language": {name: found.to_json() for name, found in row.by_language.items()},
         }
 
-    @classmethod
-    def from_json(cls, record: Any) -> QualityReport:
-        """Rows are computed again from the samples. Raises OtherRunError for anything else than to_json gives."""
-        if not isinstance(record, dict) or record.get("schema") != SCHEMA or record.get("kind") != "quality":
-            raise OtherRunError(f"it is no quality report of schema {SCHEMA}")
-        try:
-            return cls(
-                setup=record["setup"],
-                corpus=record["corpus"],
-                environment=record["environment"],
-                drafter=record["drafter"],
-                samples=[QualitySample.from_json(sample) for sample in record["samples"]],
-                not_expressible=record["not_expressible"],
-                complete=record["complete"],
-            )
-        except (KeyError, TypeError) as error:
-            raise OtherRunError(f"it is no whole quality report: {error}") from error
+    @staticmethod
+    def sample_from_json(record: dict[str, Any]) -> QualitySample:
+        return QualitySample.from_json(record)
 
 
 def _share(verdicts: Iterable[bool]) -> Proportion:

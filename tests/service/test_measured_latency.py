@@ -55,9 +55,16 @@ def test_loads_and_a_second_run(spawn: Callable[..., Any], tmp_path: Path) -> No
 
 def test_a_file_of_another_setup_is_left_alone(tmp_path: Path) -> None:
     out = tmp_path / "latency.json"
-    for content, says in (("{}", "cannot be added to"), ("[", "")):
+    other = {"schema": 1, "kind": "latency", "subject": "a", "reference": "b", "environment": {}, "samples": []}
+    for content, says in (
+        ("{}", "it is no latency report of schema 1"),
+        ("[", "is there already, and"),
+        ('{"schema": 1, "kind": "latency"}', "it is no whole latency report: 'subject'"),
+        (json.dumps(other), "a run of another setup (packages, commit, hardware, model differ)"),
+    ):
         out.write_text(content)
-        done = CliRunner().invoke(app, ["latency", "--configurations", "copy", "--json", str(out)])
+        arguments = ["latency", "--configurations", "copy", "--json", str(out)]
+        done = CliRunner().invoke(app, arguments, env={"COLUMNS": "400"})
         assert done.exit_code == 2
         assert says in done.output
         assert out.read_text() == content

@@ -33,6 +33,8 @@ WAIT_SECONDS = 60.0
 WIDTH = 1200
 HOSTILE = 'edit-5"><script>window.hostile = 1</script>'
 
+CORPUS = {"files": [{"file": "corpus.jsonl", "sha256": "0"}, {"file": "more.jsonl", "sha256": "1"}], "records": 6}
+
 WriteRun = Callable[[str, dict[str, Any]], Path]
 
 
@@ -91,7 +93,7 @@ def identity_report(records: list[EditRecord]) -> IdentityReport:
         samples.append(
             IdentitySample(record.id, "update", record.language, digest, 8, "OK", 90, 5, 85, difference, True, True)
         )
-    return IdentityReport({}, {"file": "corpus.jsonl", "records": 6}, {}, "copy", samples, {}, {"update": 1}, True)
+    return IdentityReport({}, CORPUS, {}, "copy", samples, {"update": 1}, True)
 
 
 @pytest.fixture(scope="session")
@@ -106,8 +108,7 @@ def quality_report(records: list[EditRecord]) -> QualityReport:
         samples.append(
             QualitySample(record.id, "update", False, record.language, digest, 36, "OK", score, 90, 5, difference)
         )
-    corpus = {"file": "corpus.jsonl", "records": 6}
-    return QualityReport({"configuration": "copy"}, corpus, {}, "copy", samples, {}, True)
+    return QualityReport({"configuration": "copy"}, CORPUS, {}, "copy", samples, {}, True)
 
 
 @pytest.fixture(scope="session")

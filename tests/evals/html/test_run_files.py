@@ -53,6 +53,16 @@ def test_letters_count_the_runs_of_a_kind(run_paths: list[Path]) -> None:
     assert found == [("latency", "A"), ("latency", "B"), ("replay", "A"), ("identity", "A"), ("quality", "A")]
 
 
+def test_a_run_over_corpora_names_them(
+    identity_report: IdentityReport, write_run: WriteRun, tokenizer: NamedTokenizer
+) -> None:
+    record = identity_report.to_json()
+    (note,) = build([write_run(record)], tokenizer).runs
+    assert "6 edits of corpus.jsonl, more.jsonl" in note.facts
+    (note,) = build([write_run(broken(record, lambda copy: copy.update(corpus={"records": 6})))], tokenizer).runs
+    assert not any("edits of" in fact for fact in note.facts)
+
+
 def broken(record: dict[str, Any], change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     copy: dict[str, Any] = json.loads(json.dumps(record))
     change(copy)
