@@ -59,7 +59,7 @@ def test_a_file_of_another_setup_is_left_alone(tmp_path: Path) -> None:
     for content, says in (
         ("{}", "it is no latency report of schema 1"),
         ("[", "is there already, and"),
-        ('{"schema": 1, "kind": "latency"}', "it is no whole latency report: 'subject'"),
+        ('{"schema": 1, "kind": "latency"}', "it is no whole latency report: 'samples'"),
         (json.dumps(other), "a run of another setup (packages, commit, hardware, model differ)"),
     ):
         out.write_text(content)
