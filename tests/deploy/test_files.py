@@ -6,8 +6,8 @@ import itertools
 import json
 import re
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -95,6 +95,56 @@ def test_grafana_finds_its_dashboard_and_its_data_source() -> None:
     assert home == f"{provider['options']['path']}/redraft.json"
     (variable,) = [one for one in DASHBOARD["templating"]["list"] if one["name"] == "datasource"]
     assert variable["current"] == {"text": source["name"], "value": source["uid"]}
+
+
+def data_sources(part: Any) -> Iterator[Any]:
+    """Whatever the dashboard names as a data source, wherever that is."""
+    if isinstance(part, dict):
+        if "datasource" in part:
+            yield part["datasource"]
+        part = list(part.values())
+    for one in part if isinstance(part, list) else ():
+        yield from data_sources(one)
+
+
+def test_everything_on_the_dashboard_asks_the_chosen_data_source() -> None:
+    (source,) = load("grafana/provisioning/datasources/prometheus.yml")["datasources"]
+    (variable,) = [one for one in DASHBOARD["templating"]["list"] if one["name"] == "datasource"]
+    assert (variable["type"], variable["query"]) == ("datasource", source["type"])
+    asked = list(data_sources(DASHBOARD))
+    assert len(asked) > len([panel for panel in DASHBOARD["panels"] if panel["type"] != "row"])
+    assert all(one == {"type": source["type"], "uid": "${datasource}"} for one in asked)
+
+
+def test_the_images_find_what_is_mounted_where_they_look() -> None:
+    compose = load("compose.yaml")["services"]
+
+    def mounts(name: str) -> dict[str, str]:
+        return {target: source for source, target, *_ in (mount.split(":") for mount in compose[name]["volumes"])}
+
+    grafana = mounts("grafana")
+    assert "GF_PATHS_PROVISIONING" not in compose["grafana"]["environment"]
+    provisioning = DEPLOY / grafana["/etc/grafana/provisioning"]  # the image's own setting, and it knows these folders
+    assert {folder.name for folder in provisioning.iterdir()} <= {"datasources", "dashboards", "plugins", "alerting"}
+    for file in provisioning.glob("*/*"):
+        assert file.suffix in (".yml", ".yaml")
+        assert load(str(file.relative_to(DEPLOY)))["apiVersion"] == 1
+    assert grafana["/var/lib/grafana"] == "grafana"
+
+    prometheus = mounts("prometheus")
+    flags = dict(flag.removeprefix("--").split("=", 1) for flag in compose["prometheus"]["command"])
+    config = flags["config.file"]
+    assert (DEPLOY / prometheus[config]).samefile(DEPLOY / "prometheus" / "prometheus.yml")
+    for rules in load("prometheus/prometheus.yml")["rule_files"]:  # beside the configuration, in the image as here
+        there = str(PurePosixPath(config).parent / rules)
+        assert (DEPLOY / prometheus[there]).samefile(DEPLOY / "prometheus" / rules)
+    assert prometheus[flags["storage.tsdb.path"]] == "prometheus"
+
+
+def test_grafana_needs_no_plugin_from_elsewhere() -> None:
+    types = {panel["type"] for panel in DASHBOARD["panels"]}
+    assert types <= {"row", "stat", "timeseries", "heatmap", "histogram", "barchart", "bargauge", "gauge", "table"}
+    assert load("compose.yaml")["services"]["grafana"]["environment"]["GF_PLUGINS_PREINSTALL_DISABLED"] == "true"
 
 
 def test_panels_do_not_overlap_and_say_what_they_show() -> None:
