@@ -16,8 +16,8 @@ from drafts.align.markers import MarkerKind, RemovalWords, read_marker, read_rem
 from drafts.align.snippet import Elision, SnippetText, split_lines
 
 _SHOWN = 3
-"""So many lines that are not blank, all as in the original, show something that stays. Fewer may be what lay around a
-deletion, and stand together elsewhere by chance."""
+"""So many lines, all as in the original, show something that stays. Two may be what lay around a deletion, and stand
+together elsewhere by chance."""
 _TRAILING_REMOVAL = re.compile(r"^(?P<code>.*\S)\s+(?P<comment>(?:#|//|--|/\*).*)$")
 
 
@@ -110,18 +110,22 @@ def read_draft(original: Lines, snippet_text: str) -> Draft:
 def _shown(original: Lines, lines: Sequence[str]) -> list[tuple[bool, bool]]:
     """Where the lines stand in the original as they are, one after the other: whether it begins and ends with them.
 
-    Lines that may be no more than the context of a deletion are shown nowhere.
+    Lines that may be no more than the context of a deletion are shown nowhere. Blank lines at the ends may only set off
+    the elisions.
     """
     filled = [index for index, line in enumerate(lines) if line.strip()]
-    if len(filled) < _SHOWN:
-        return []
-    shown = tuple(lines[filled[0] : filled[-1] + 1])
-    places = original.positions.get(shown[0].strip(), ())
-    return [
-        (not any(original.stripped[:at]), not any(original.stripped[at + len(shown) :]))
-        for at in places
-        if original.contents[at : at + len(shown)] == shown
-    ]
+    for start, end in ((0, len(lines)), (filled[0], filled[-1] + 1)):
+        shown = tuple(lines[start:end])
+        if len(shown) < _SHOWN:
+            break
+        found = [
+            (not any(original.stripped[:at]), not any(original.stripped[at + len(shown) :]))
+            for at in original.positions.get(shown[0].strip(), ())
+            if original.contents[at : at + len(shown)] == shown
+        ]
+        if found:
+            return found
+    return []
 
 
 def _is_excerpt(original: Lines, draft: Draft) -> bool:

@@ -41,3 +41,23 @@ def test_lines_that_stand_together_once_change_nothing_though_each_is_repeated()
     plan = plan_edit(original, UpdateSnippet(MARKER + "    a = 1\n    b = 2\n    c = 3\n" + MARKER), "python")
     assert plan.predicted == original
     assert plan.confidence > 0.9
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "        return self\n\n    def get(self, key):\n",
+        "\n    def clear(self):\n        self.items.clear()\n",
+        "        self.items = {}\n\n    def load(self):\n",
+    ],
+)
+def test_three_lines_shown_as_they_are_change_nothing_blank_ones_too(shown: str) -> None:
+    plan = plan_edit(PYTHON, UpdateSnippet(MARKER + shown + MARKER), "python")
+    assert plan.predicted == PYTHON
+    assert plan.confidence > 0.9
+
+
+def test_the_two_lines_around_a_deletion_delete() -> None:
+    before = '    store.load()\n    print(store.get("name"))\n    return 0\n'
+    plan = plan_edit(PYTHON, UpdateSnippet(MARKER + "    store.load()\n    return 0\n" + MARKER), "python")
+    assert plan.predicted == PYTHON.replace(before, "    store.load()\n    return 0\n")
