@@ -21,24 +21,11 @@ from service.client import (
     UnifiedDiff,
     UpdateSnippet,
 )
+from service.command_exit import NOT_APPLIED, USAGE, failure, service_failures
 from service.diff import unified_diff
-from service.errors import (
-    BaseMismatch,
-    DeadlineExceeded,
-    EditNotApplicable,
-    InvalidRequest,
-    ModelNotFound,
-    QuotaExceeded,
-    RedraftError,
-    ResultRejected,
-    Unavailable,
-)
-from service.launch import LaunchError, service_at
+from service.launch import service_at
+from service.shown_path import shown_path
 
-_NOT_APPLIED: Final = 1
-_USAGE: Final = 2
-_NO_SERVICE: Final = 3
-_BUG: Final = 70
 _SURE: Final = 0.7
 """A plan less sure than this is pointed out."""
 
@@ -68,12 +55,12 @@ def apply(
     "-" reads the edit from standard input. FILE changes only with --in-place, in one step, and only on success.
     """
     if diff and in_place:
-        raise _failure(_USAGE, "choose one of --diff and --in-place")
+        raise failure(USAGE, "choose one of --diff and --in-place")
     if address is not None and (config is not None or model is not None):
-        raise _failure(_USAGE, "--config and --model are for a service of one's own: leave out --address")
+        raise failure(USAGE, "--config and --model are for a service of one's own: leave out --address")
     edit = _edit(update, patch, blocks, instruction)
     before = _read(str(file))
-    shown = _shown_path(file)
+    shown = shown_path(file)
     call = EditCall(
         path=shown,
         content=before,
@@ -90,18 +77,13 @@ def apply(
         try:
             replace_content(file, before, applied.data)
         except (OSError, ChangedMeanwhile) as error:
-            raise _failure(_NOT_APPLIED, str(error)) from error
+            raise failure(NOT_APPLIED, str(error)) from error
     elif diff:
         _print(unified_diff(before.decode(), applied.text, shown).encode())
     else:
         _print(applied.data)
     if not quiet:
         typer.echo(_figures(applied, edit), err=True)
-
-
-def _shown_path(file: Path) -> str:
-    """As `git apply` wants it, run where this command is run; of a path that leads elsewhere, the name alone."""
-    return file.name if file.is_absolute() or ".." in file.parts else file.as_posix()
 
 
 def _edit(update: str | None, patch: str | None, blocks: str | None, instruction: str | None) -> ClientEdit:
@@ -115,9 +97,9 @@ def _edit(update: str | None, patch: str | None, blocks: str | None, instruction
         case [] if instruction is not None:
             return Instruction(instruction)
         case []:
-            raise _failure(_USAGE, "there is no edit: give --update, --patch, --blocks or --instruction")
+            raise failure(USAGE, "there is no edit: give --update, --patch, --blocks or --instruction")
         case _:
-            raise _failure(_USAGE, "choose one of --update, --patch and --blocks")
+            raise failure(USAGE, "choose one of --update, --patch and --blocks")
 
 
 def _read(source: str) -> bytes:
@@ -126,34 +108,19 @@ def _read(source: str) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise _failure(_USAGE, f"cannot read {source}: {error.strerror}") from error
+        raise failure(USAGE, f"cannot read {source}: {error.strerror}") from error
 
 
 def _read_text(source: str) -> str:
     try:
         return _read(source).decode()
     except UnicodeDecodeError as error:
-        raise _failure(_USAGE, f"{source} is not UTF-8 at byte {error.start}") from error
+        raise failure(USAGE, f"{source} is not UTF-8 at byte {error.start}") from error
 
 
 def _apply(call: EditCall, address: str | None, flags: list[str], timeout: float | None) -> AppliedEdit:
-    try:
-        with service_at(address, flags) as where, Client(where, timeout_seconds=timeout) as client:
-            return client.apply(call)
-    except LaunchError as error:
-        raise _failure(_NO_SERVICE, str(error)) from error
-    except InvalidRequest as error:
-        raise _failure(
-            _USAGE, "the request is not valid:\n" + "\n".join(f"  {v.field}: {v.description}" for v in error.violations)
-        ) from error
-    except ModelNotFound as error:
-        raise _failure(_USAGE, error.message) from error
-    except (EditNotApplicable, ResultRejected, BaseMismatch) as error:
-        raise _failure(_NOT_APPLIED, f"{error.message} ({error.reason})") from error
-    except (Unavailable, QuotaExceeded, DeadlineExceeded) as error:
-        raise _failure(_NO_SERVICE, error.message) from error
-    except RedraftError as error:
-        raise _failure(_BUG, error.message) from error
+    with service_failures(), service_at(address, flags) as where, Client(where, timeout_seconds=timeout) as client:
+        return client.apply(call)
 
 
 _AGREEMENT: Final = {
@@ -180,8 +147,3 @@ def _figures(applied: AppliedEdit, edit: ClientEdit) -> str:
 def _print(data: bytes) -> None:
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
-
-
-def _failure(status: int, message: str) -> typer.Exit:
-    typer.echo(f"redraft: {message}", err=True)
-    return typer.Exit(status)

@@ -1,4 +1,4 @@
-"""The `redraft` command: `serve`, `apply`, and whatever other packages register under `redraft.commands`.
+"""The `redraft` command: `serve`, `apply`, `batch`, and whatever other packages register under `redraft.commands`.
 
 Exit status: 0 done; 1 the edit was not applied; 2 bad usage, configuration or request; 3 no service, no answer in
 time, or, for `serve`, no port, an engine that did not start, or one that died: a supervisor should start it again; 70 a
@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from service import logs
 from service.apply_command import apply
+from service.batch_command import batch
 from service.config import ConfigError, Settings
 from service.errors import EngineUnavailable
 from service.flags import merge
@@ -55,6 +56,7 @@ app = typer.Typer(
     help="Apply code edits with a language model, drafted by copying and verified by the model.",
 )
 app.command()(apply)
+app.command()(batch)
 
 
 @app.command()
