@@ -3,12 +3,18 @@
 The recorded outputs of the example edits are replayed through the drafter class that serves, a batch in lockstep, with
 its batch-wide cap on draft tokens. A sample is the processor time of one request and step: observe, propose, and in its
 first step start. Long contexts are many examples in a row. Every other request has no plan, only the original file.
+
+All rows have the same requests and look at the same places of them: a request joins the batch somewhere in its output
+and leaves it again after some steps. So a wide batch, which emits few tokens a step, is not measured at the beginnings
+of files only, nor a long context only where its first request goes.
 """
 
 from __future__ import annotations
 
+import itertools
+import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +42,9 @@ MAX_DRAFT_TOKENS = 128
 MAX_BATCH_DRAFT_TOKENS = 1024
 COST_RATIO = 0.05
 _END = 2**31 - 1
+# A request joins at one of so many places of its output, evenly spread, and leaves after so many steps.
+_PLACES = 8
+_STAY = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +124,19 @@ def joined(parts: Sequence[Recorded], context: int, start: int) -> Recorded:
 
 
 def measure(context: int, batch: int, parts: Sequence[Recorded], steps: int) -> CostRow:
-    """`steps` steps of a batch; a request that is done is followed by another."""
+    """`steps` steps of a batch; a request that leaves is followed by another."""
     half = len(parts) // 2
     kinds = (parts[:half], parts[half:])
     row = CostRow(context, batch)
     cost = StepCost(COST_RATIO)
     cost.batch_size = batch
-    serial = iter(range(1_000_000))
-    waiting = {number: joined(kinds[number % 2], context, number) for number in range(min(batch, 2 * half))}
-    slots = [_Slot(waiting[next(serial) % len(waiting)], cost) for _ in range(batch)]
+    requests = itertools.cycle([joined(kinds[number % 2], context, number) for number in range(len(parts))])
+    rng = random.Random(0)
+
+    def join() -> _Slot:
+        return _Slot(next(requests), cost, rng.randrange(_PLACES) / _PLACES)
+
+    slots = [join() for _ in range(batch)]
     for _ in range(steps):
         times = [slot.step() for slot in slots]
         drafts = [len(slot.draft) for slot in slots]
@@ -131,45 +144,46 @@ def measure(context: int, batch: int, parts: Sequence[Recorded], steps: int) -> 
             shares = share(drafts, MAX_BATCH_DRAFT_TOKENS)
             times = [ns + slot.cut(size) for ns, slot, size in zip(times, slots, shares, strict=True)]
         row.samples_ns += times
-        slots = [slot if not slot.done else _Slot(waiting[next(serial) % len(waiting)], cost) for slot in slots]
+        slots = [join() if slot.leaves else slot for slot in slots]
     return row
 
 
 class _Slot:
-    """One request of the batch, and the drafter that serves it."""
+    """One request of the batch, and the drafter that serves it. Up to `place`, a share of the output, it was alone."""
 
-    def __init__(self, request: Recorded, cost: StepCost) -> None:
-        self._recorded = request
-        self._passes = self._target()
+    def __init__(self, request: Recorded, cost: StepCost, place: float) -> None:
+        self._request = request.request
+        self._output = request.output
         self._drafter = CopyDrafter(cost)
-        self._started = False
+        self._at = 0
+        self._steps = 0
         self.draft: list[int] = []
-        self.done = False
+        batch, cost.batch_size = cost.batch_size, 1
+        while self._at < int(place * len(self._output)):
+            self.step()
+        cost.batch_size = batch
+        self._leave = self._steps + _STAY
 
-    def _target(self) -> Iterator[list[int]]:
-        output, at = self._recorded.output, 0
-        while at < len(output):
-            accepted = 0
-            while (
-                accepted < min(len(self.draft), len(output) - at - 1) and self.draft[accepted] == output[at + accepted]
-            ):
-                accepted += 1
-            emitted = output[at : at + accepted + 1]
-            at += len(emitted)
-            self.done = at >= len(output)
-            yield emitted
+    @property
+    def leaves(self) -> bool:
+        return self._at >= len(self._output) or self._steps >= self._leave
 
     def step(self) -> int:
         """One pass of the target, then the drafter's turn: its time in nanoseconds."""
-        emitted = next(self._passes)
-        limit = self._recorded.request.max_draft_tokens
+        output, at, draft = self._output, self._at, self.draft
+        accepted = 0
+        while accepted < min(len(draft), len(output) - at - 1) and draft[accepted] == output[at + accepted]:
+            accepted += 1
+        emitted = output[at : at + accepted + 1]
         began = time.thread_time_ns()
-        if not self._started:
-            self._drafter.start(self._recorded.request)
-            self._started = True
+        if not self._steps:
+            self._drafter.start(self._request)
         self._drafter.observe(emitted)
-        self.draft = self._drafter.propose(limit)
-        return time.thread_time_ns() - began
+        self.draft = self._drafter.propose(self._request.max_draft_tokens)
+        spent = time.thread_time_ns() - began
+        self._at += len(emitted)
+        self._steps += 1
+        return spent
 
     def cut(self, size: int) -> int:
         """Propose again within the request's share of the batch, in nanoseconds."""

@@ -82,11 +82,11 @@ class NgramIndex:
         """Positions after occurrences of the longest n-gram that ends `suffix` and occurs: one a chunk, from `near` on
         and then before it, nearest chunk first. An n-gram at the very end of the list is left out: there is nothing
         after it."""
+        if not self._tokens or len(suffix) < self._tables[0].n:
+            return []
         while len(self._done) * CHUNK < len(self._tokens):
             self._open.add(len(self._done))
             self._done.append(len(self._done) * CHUNK)
-        if not self._done:
-            return []
         first = min(near // CHUNK, len(self._done) - 1)
         if self._open:
             self._build(first)

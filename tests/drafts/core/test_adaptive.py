@@ -50,6 +50,13 @@ def test_no_other_length_gives_more_tokens_per_second(stretches: list[Stretch], 
     assert rate(stretches, cost_ratio, length) == pytest.approx(best)
 
 
+@given(st.lists(beliefs, max_size=4), st.floats(0.001, 0.5), st.integers(0, 60), st.integers(-5, 200))
+def test_where_the_search_begins_changes_nothing(
+    stretches: list[Stretch], cost_ratio: float, limit: int, likely: int
+) -> None:
+    assert draft_length(stretches, cost_ratio, limit, likely) == draft_length(stretches, cost_ratio, limit)
+
+
 @given(st.builds(Stretch, st.floats(1, 500), st.floats(0.05, 50), st.integers(1, 40)))
 def test_closed_forms_are_the_sums_and_products(stretch: Stretch) -> None:
     reached = survival([stretch])
