@@ -84,8 +84,10 @@ def decode(
     prompt: Sequence[int],
     default_draft_tokens: int,
     tokenize: Tokenize | None = None,
+    vocabulary: int = 2**31,
 ) -> Payload:
     """The draft request of a prompt. tokenize: a text as the target would write it; None takes no predicted text.
+    vocabulary: how many ids the target has. An engine dies of looking up any other, so none may be drafted.
 
     Raises PayloadError for anything that the module's table does not allow.
     """
@@ -95,21 +97,24 @@ def decode(
         raise PayloadError("redraft_key must be a string")
     if not _integer(args, "redraft_enabled", 1):
         return Payload(key, None)
-    predicted, confidence = _integers(args, "redraft_predicted"), _confidence(args)
+    predicted, confidence = _ids(args, "redraft_predicted", vocabulary), _confidence(args)
     if "redraft_predicted_text" in args:
         predicted = _tokenized(args, tokenize)
         confidence = confidence if "redraft_confidence" in args else _CALLERS_CONFIDENCE
+    end_token = _integer(args, "redraft_end_token", None)
+    if end_token is not None and end_token >= vocabulary:
+        raise PayloadError(f"redraft_end_token must be an id of the model's vocabulary, below {vocabulary}")
     request = DraftRequest(
         predicted=predicted,
         regions=_regions(args, len(predicted)),
         confidence=confidence,
         nodes=_nodes(args, len(predicted)),
-        original=_part(args, "original", prompt) if any(name in args for name in _TOKENS) else prompt,
-        edit=_part(args, "edit", prompt),
+        original=_part(args, "original", prompt, vocabulary) if any(name in args for name in _TOKENS) else prompt,
+        edit=_part(args, "edit", prompt, vocabulary),
         max_draft_tokens=min(
             _integer(args, "redraft_max_draft_tokens", default_draft_tokens) or 0, default_draft_tokens
         ),
-        end_token=_integer(args, "redraft_end_token", None),
+        end_token=end_token,
         newline_tokens=frozenset(_integers(args, "redraft_newline_tokens")),
     )
     return Payload(key, request)
@@ -159,10 +164,10 @@ def _find(prompt: Sequence[int], part: Sequence[int]) -> tuple[int, int] | None:
     return None if at < 0 else (at // 4, at // 4 + len(part))
 
 
-def _part(args: Mapping[str, Any], name: str, prompt: Sequence[int]) -> Sequence[int]:
+def _part(args: Mapping[str, Any], name: str, prompt: Sequence[int], vocabulary: int) -> Sequence[int]:
     place = _integers(args, f"redraft_{name}")
     if not place:
-        return _integers(args, f"redraft_{name}_tokens")
+        return _ids(args, f"redraft_{name}_tokens", vocabulary)
     if len(place) != 2 or not 0 <= place[0] <= place[1] <= len(prompt):
         raise PayloadError(f"redraft_{name} must be [start, end) within the prompt of {len(prompt)} tokens")
     return prompt[place[0] : place[1]]
@@ -213,6 +218,13 @@ def _integers(args: Mapping[str, Any], name: str) -> list[int]:
     if not isinstance(value, list) or not all(type(item) is int for item in value):
         raise PayloadError(f"{name} must be a flat list of integers")
     return value
+
+
+def _ids(args: Mapping[str, Any], name: str, vocabulary: int) -> list[int]:
+    ids = _integers(args, name)
+    if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
+        raise PayloadError(f"{name} must hold ids of the model's vocabulary, from 0 to {vocabulary - 1}")
+    return ids
 
 
 def _integer(args: Mapping[str, Any], name: str, default: int | None) -> int | None:

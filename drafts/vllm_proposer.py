@@ -94,6 +94,7 @@ class CopyProposer:
         if options:
             raise ValueError(f"unknown keys in additional_config['redraft']: {sorted(options)}")
         self._model_config = vllm_config.model_config
+        self._vocabulary = int(vllm_config.model_config.get_vocab_size())
         self._text_tokens: TextTokens | None = None
         self._runner: GPUModelRunner | None = None
         self._rows: OrderedDict[str, _Row] = OrderedDict()
@@ -250,7 +251,7 @@ class CopyProposer:
             row.key = key if isinstance(key, str) else None
         try:
             extra_args, tokenizer = params.extra_args if params is not None else None, self._text_tokens
-            payload = decode(extra_args, prompt, self._max_draft_tokens, tokenizer)
+            payload = decode(extra_args, prompt, self._max_draft_tokens, tokenizer, self._vocabulary)
             request = payload.request or DraftRequest()
             if payload.request is not None and request.max_draft_tokens > 0:
                 row.drafter = CopyDrafter(self._cost)

@@ -166,3 +166,17 @@ def test_reports_survive_the_way_back() -> None:
         [RegionReport(0, SourceKind.KEPT, 30, 20, 8, 3), RegionReport(-1, SourceKind.OUTPUT)],
     )
     assert decode_report(encode_report(report)) == report
+
+
+@pytest.mark.parametrize("name", ["redraft_predicted", "redraft_original_tokens", "redraft_edit_tokens"])
+@pytest.mark.parametrize("token", [-1, 50, 2**40])
+def test_ids_are_the_model_s(name: str, token: int) -> None:
+    assert decode({name: [0, 49]}, PROMPT, 8, vocabulary=50).request is not None
+    with pytest.raises(PayloadError, match=f"{name} must hold ids of the model's vocabulary, from 0 to 49"):
+        decode({name: [0, 49, token]}, PROMPT, 8, vocabulary=50)
+
+
+def test_the_end_token_is_the_model_s() -> None:
+    assert decode({"redraft_end_token": 49}, PROMPT, 8, vocabulary=50).request is not None
+    with pytest.raises(PayloadError, match="redraft_end_token must be an id"):
+        decode({"redraft_end_token": 50}, PROMPT, 8, vocabulary=50)

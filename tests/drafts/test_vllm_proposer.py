@@ -1,4 +1,4 @@
-"""The proposer on the real engine, and, for what an engine does too rarely to test there, on vLLM's arrays."""
+"""The proposer on vLLM's arrays, for what an engine does too rarely to be tested there."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 from drafts.payload import encode
 from drafts.text_tokens import TextTokens
 from service.config import MAX_DRAFT_TOKENS, EngineConfig, ModelConfig
-from service.engine.base import FinishReason, GenerateRequest
-from service.engine.vllm import VllmEngine, environment
-from service.prompts import RenderedPrompt
+from service.engine.vllm import environment
 from service.prompts.tokenization import TextTokenizer
 
 K = 16
@@ -334,6 +332,17 @@ def test_cost_is_fitted_to_the_engine_s_own_steps(make_proposer: Make, monkeypat
     assert proposer.stats()["cost_ratio"] == pytest.approx(0.03, rel=0.05)
 
 
+@pytest.mark.parametrize("name", ["redraft_predicted", "redraft_original_tokens", "redraft_edit_tokens"])
+@pytest.mark.parametrize("beyond", [-1, 10**6, 2**40])
+def test_ids_that_the_model_has_not_are_never_drafted(make_proposer: Make, name: str, beyond: int) -> None:
+    target = Target(make_proposer())
+    output = make_tokens(20, 1)
+    target.add("a", make_tokens(20, 2), output, payload={"redraft_key": "a", name: [*output, beyond]})
+    report = target.run("a")
+    assert (report.drafted, report.target_passes) == (0, 20)
+    assert target.proposer.stats()["failures"] == 1
+
+
 def test_malformed_payload_costs_the_speed_up_and_nothing_else(
     make_proposer: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -374,43 +383,3 @@ def test_predicted_text_is_followed_where_there_is_a_tokenizer(
 def test_unknown_option_is_refused(make_proposer: Make) -> None:
     with pytest.raises(ValueError, match="cost_ration"):
         make_proposer(cost_ration=0.1)
-
-
-def test_temperatures_reach_the_drafted_positions(make_proposer: Make) -> None:
-    import torch
-    from vllm.platforms import current_platform
-    from vllm.v1.sample.rejection_sampler import expand_batch_to_tokens
-
-    from drafts.vllm_proposer import ensure_expansion
-
-    current_platform.register_triton_kernel_overrides()  # as every worker of vLLM's begins
-    ensure_expansion()
-    ends = torch.tensor([3, 3, 8], dtype=torch.int32)  # the second request has no draft tokens
-    assert expand_batch_to_tokens(torch.tensor([0.0, 0.4, 0.9]), ends, 8, 0, 1).tolist() == pytest.approx(
-        [1.0] * 3 + [0.9] * 5
-    )
-    top_k = torch.tensor([5, 6, 7], dtype=torch.int32)
-    assert expand_batch_to_tokens(top_k, ends, 8).tolist() == [5] * 3 + [7] * 5
-    assert not ensure_expansion()
-
-
-@pytest.mark.engine
-async def test_engine_serves_a_request_whose_payload_is_malformed(
-    engine: VllmEngine, example_prompts: dict[str, RenderedPrompt]
-) -> None:
-    failures = (await engine.draft_stats())["failures"]
-    rendered = min(example_prompts.values(), key=lambda example: len(example.token_ids))
-    regions = (DraftRegion(3, SourceKind.KEPT),)  # does not tile the predicted tokens
-    malformed = DraftRequest(predicted=rendered.expected.token_ids, regions=regions)
-    answers = []
-    for draft in (None, malformed):
-        request = GenerateRequest("test", rendered.token_ids, 30, draft=draft)
-        outputs = [output async for output in engine.generate(request)]
-        answers.append(([token for output in outputs for token in output.token_ids], outputs[-1]))
-    (plain, _), (served, last) = answers
-    assert len(plain) == 30
-    assert served == plain
-    assert last.finish_reason is FinishReason.LENGTH
-    assert last.report is not None
-    assert (last.report.drafted, last.report.target_passes) == (0, 30)
-    assert (await engine.draft_stats())["failures"] == failures + 1
