@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evals.corpus.datasheet import datasheet, markdown, render
 from evals.corpus.filters import Limits
@@ -23,12 +22,11 @@ from evals.corpus.lock import LockError, Pair, read_lock
 from evals.corpus.records import CorpusError, EditRecord, load_records, write_records
 from evals.corpus.registries import Registries
 from evals.corpus.whole_file import write_whole
+from evals.progress import INTERRUPTED, progress_bar
 from service import languages as known_languages
 from service.embedded.training.sources import Package, read_packages
 
 app = typer.Typer(no_args_is_help=True, help="Build corpora of real edits, and see what one holds.")
-
-INTERRUPTED: Final = 130  # as shells have it for SIGINT
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="JSON lines; gzip if the name ends in .gz.")]
 Languages = Annotated[str, typer.Option(metavar="NAMES", help="Comma-separated; empty takes all but plain text.")]
@@ -164,9 +162,7 @@ def _languages(names: str) -> tuple[str, ...]:
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Advance]:
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
-    )
+    bar = progress_bar(console)
     tasks: dict[str, int] = {}
 
     def advance(what: str, done: int, total: int) -> None:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from evals.corpus.cases import Case, cases
 from evals.corpus.records import CorpusError, EditRecord, digest, load_corpora
@@ -20,13 +19,12 @@ from evals.identity.engine import RecordingEngine
 from evals.identity.measure import Plan, decodings, measure
 from evals.identity.report import IdentityReport, render
 from evals.json_file import write_json
+from evals.progress import INTERRUPTED, progress_bar
 from evals.replay.forms import FORMS, parse_forms
 from evals.run_file import corpus_note, corpus_options, resume
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge
-
-INTERRUPTED = 130  # as shells have it for SIGINT
 
 
 def identity(
@@ -167,14 +165,7 @@ async def _run(
     prompt_format = load_prompt_format(settings.model.prompt_format, settings.model.path)
     engine = RecordingEngine(settings)
     await engine.start()
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
+    bar = progress_bar(console)
     try:
         decoder = Decoder(engine, prompt_format, settings)
         with bar:

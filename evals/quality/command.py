@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from evals.corpus.cases import Case, cases
 from evals.corpus.records import CorpusError, EditRecord, digest, load_corpora
 from evals.corpus.selection import EmptySelectionError, Selection, select
 from evals.environment import describe
 from evals.json_file import write_json
+from evals.progress import INTERRUPTED, progress_bar
 from evals.quality.measure import Job, measure
 from evals.quality.no_op import no_op_edit
 from evals.quality.report import QualityReport, render
@@ -25,7 +25,6 @@ from service.errors import RedraftError
 from service.flags import merge
 from service.launch import LaunchError, service_at
 
-INTERRUPTED = 130  # as shells have it for SIGINT
 _WRITE_EVERY = 8
 _START_SECONDS = 600.0
 
@@ -83,7 +82,7 @@ def quality(
             if address is None:
                 progress.print("Starting the service ...")
             service = service_at(address, flags, env={"REDRAFT_LOG__LEVEL": "warning"}, start_seconds=_START_SECONDS)
-            with service as found, Client(found) as client, _bar(progress) as bar:
+            with service as found, Client(found) as client, progress_bar(progress) as bar:
                 task = bar.add_task("applying", total=len(todo))
                 draft = DraftOptions(enabled=drafting)
                 for count, sample in enumerate(measure(todo, client, concurrency=concurrency, draft=draft), start=1):
@@ -135,14 +134,3 @@ def _todo(report: QualityReport, chosen: list[EditRecord], forms: tuple[str, ...
             if edit is not None:
                 jobs.append(Job(Case(record, form, edit), no_op=True))
     return [job for job in jobs if job.key not in done]
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
