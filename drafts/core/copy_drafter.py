@@ -9,6 +9,7 @@ from operator import itemgetter
 from drafts.core.adaptive import Beta, StepCost, draft_length, guess_length
 from drafts.core.beliefs import Beliefs, judge
 from drafts.core.byte_follower import ByteFollower
+from drafts.core.ngram_index import last_grams
 from drafts.core.options import CopyOptions
 from drafts.core.resume import Departure, Place, Resume
 from drafts.core.source import SURE, Cursor, Source
@@ -186,20 +187,21 @@ class CopyDrafter:
     def _candidates(self, current: Cursor | None) -> list[Cursor]:
         """Most trusted first, each place once."""
         main, output = self._main, self._output
+        grams = last_grams(output, len(output))
         found = [] if current is None or not current.run else [current]
         if main.tokens:
             near = main.near(output, self._known)
             if near is not None:
                 found.append(near)
             if near is None or near.run < SURE:
-                far = main.far(output, self._known)
+                far = main.far(output, grams, self._known)
                 if far is not None:
                     found.append(far)
         found += [Cursor(main, position, place) for place, position in self._resume.places(output)]
         if self._others is None:
             self._others = self._open_others()
         for source in self._others:
-            far = source.far(output, 0)
+            far = source.far(output, grams, 0)
             if far is not None:
                 found.append(far)
         seen: set[tuple[int, int]] = set()

@@ -28,6 +28,16 @@ _MAX_N = 3
 _FEW = 8
 
 
+def last_grams(tokens: list[int], end: int) -> tuple[int, ...]:
+    """The n-grams before `end` as integers: of one token, of two and of three, as far as there are so many."""
+    if end < _MAX_N:
+        tokens, end = [0] * _MAX_N + tokens[:end], end + _MAX_N
+        return last_grams(tokens, end)[: end - _MAX_N]
+    one = tokens[end - 1] & _MASK
+    two = (tokens[end - 2] & _MASK) << _BITS | one
+    return one, two, (tokens[end - 3] & _MASK) << 2 * _BITS | two
+
+
 class _Table:
     """The n-grams of one n. Most occur in one chunk only, so that a place needs no list of its own.
 
@@ -78,11 +88,13 @@ class NgramIndex:
         self._done: list[int] = []
         self._open: set[int] = set()
 
-    def find(self, suffix: list[int], near: int) -> list[int]:
-        """Positions after occurrences of the longest n-gram that ends `suffix` and occurs: one a chunk, from `near` on
-        and then before it, nearest chunk first. An n-gram at the very end of the list is left out: there is nothing
-        after it."""
-        if not self._tokens or len(suffix) < self._tables[0].n:
+    def find(self, grams: Sequence[int], near: int) -> list[int]:
+        """Positions after occurrences of the longest n-gram that occurs: one a chunk, from `near` on and then before
+        it, nearest chunk first. An n-gram at the very end of the list is left out: there is nothing after it.
+
+        grams: what `last_grams` gives.
+        """
+        if not self._tokens or len(grams) < self._tables[0].n:
             return []
         while len(self._done) * CHUNK < len(self._tokens):
             self._open.add(len(self._done))
@@ -93,9 +105,9 @@ class NgramIndex:
         low, middle, high = (first - _REACH) * CHUNK, first * CHUNK, (first + _REACH) * CHUNK
         found: list[int] = []
         for table in self._tables:  # the shortest first: where that does not occur, no longer one does
-            if len(suffix) < table.n:
+            if len(grams) < table.n:
                 break
-            places = table.find(_gram(suffix, len(suffix), table.n))
+            places = table.find(grams[table.n - 1])
             if not places:
                 break
             if len(places) == 1:
@@ -138,12 +150,12 @@ class NgramIndex:
         return end - begin
 
     def _add_few(self, number: int, begin: int, end: int) -> None:
-        for table in self._tables:
-            chunk = table.partial.setdefault(number, {})
-            for place in range(max(begin, table.n), end):
-                gram = _gram(self._tokens, place, table.n)
-                if self._newest or gram not in chunk:
-                    chunk[gram] = place
+        chunks = [(table.n, table.partial.setdefault(number, {})) for table in self._tables]
+        for place in range(begin, end):
+            grams = last_grams(self._tokens, place)
+            for n, chunk in chunks:
+                if n <= len(grams) and (self._newest or grams[n - 1] not in chunk):
+                    chunk[grams[n - 1]] = place
 
     def _add_many(self, number: int, begin: int, end: int) -> None:
         """[begin, end): the next positions."""
@@ -162,11 +174,3 @@ class NgramIndex:
             else:
                 # Backwards, so that the earliest place stays.
                 chunk.update(zip(new[::-1].tolist(), range(end - 1, first - 1, -1), strict=True))
-
-
-def _gram(tokens: list[int], end: int, n: int) -> int:
-    """The n tokens before `end` as one integer."""
-    gram = 0
-    for token in tokens[end - n : end]:
-        gram = gram << _BITS | token & _MASK
-    return gram

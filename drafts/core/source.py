@@ -116,9 +116,9 @@ class Source:
                 positions.append(at)
         return self._best(output, positions, Place.NEAR)
 
-    def far(self, output: list[int], known: int) -> Cursor | None:
-        """The longest match of the output's last n-gram anywhere, the nearest to `known` of equals."""
-        positions = self._index.find(output, len(self.tokens) if self._grows else known)
+    def far(self, output: list[int], grams: Sequence[int], known: int) -> Cursor | None:
+        """The longest match of the output's last n-grams anywhere, the nearest to `known` of equals."""
+        positions = self._index.find(grams, len(self.tokens) if self._grows else known)
         return self._best(output, positions, Place.FAR) if positions else None
 
     def _best(self, output: list[int], positions: Sequence[int], place: Place) -> Cursor | None:
