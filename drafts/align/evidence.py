@@ -23,8 +23,16 @@ from drafts.align.structure import Syntax
 from drafts.align.words import Words, words_of
 
 _NEIGHBOURHOOD = 16, 8
+"""Lines before and after a place that repeated lines are next to it."""
+_REACHES: Final = {"near": (6, 3), "far": (40, 20)}
 """Lines before and after a place that new code is compared with."""
 _IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require)\b")
+_JUMP = re.compile(r"(?:return|raise|throw|break|continue|goto)\b(?!.*\b(?:if|unless)\b)")
+_GOES_ON = re.compile(
+    r"[)\]}.,&|?:+=<>*/-]"
+    r"|(?:end|else|elif|elsif|except|finally|rescue|catch|case|default|when|and|or)\b"
+)
+"""What no statement begins with."""
 _COMMON = 16
 """A word in more than one of 16 lines, and in more than 16, is common."""
 
@@ -34,23 +42,25 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "head": 1.3,
     "tail": 1.3,
     "least": 0.6,
-    "groundless": -3.0,
+    "groundless": -3.5,
     "insert": 0.3,
     "insert_lines": -0.1,
     "delete": -0.6,
     "delete_lines": -0.65,
     "delete_blank": -2.4,
-    "unchanged": -3.0,
-    "stray": -1.6,
+    "unchanged": -5.0,
+    "stray": -2.1,
     "spacing": -1.3,
     "cut": -1.4,
     "unbalanced": -2.2,
-    "alike": 4.0,
+    "alike": 4.5,
     "body": 0.25,
     "lost": -0.5,
-    "affinity": 3.4,
+    "near": 2.2,
+    "far": 1.8,
     "repeated": -1.4,
     "doubled": -2.4,
+    "dead": -3.0,
 }
 """What each feature of a candidate counts; see `Evidence.base` and `Evidence.structure` for what they are.
 
@@ -69,7 +79,7 @@ UNPLACED: Final = 1.5
 class Evidence:
     def __init__(self, original: Lines, snippet: Lines, syntax: Syntax | None, words: Words) -> None:
         self.original, self.snippet, self.syntax, self.words = original, snippet, syntax, words
-        self._affinities: dict[int, list[float]] = {}
+        self._affinities: dict[tuple[int, tuple[int, int]], list[float]] = {}
         self._structures: dict[tuple[int, Candidate], float] = {}
 
     def base(self, segment: Segment, candidate: Candidate, context: Context) -> dict[str, float]:
@@ -131,9 +141,10 @@ class Evidence:
         spacing: blank lines more or less than the place had between what stays and what comes. cut: syntax nodes that
         the deleted lines cut through. unbalanced: the new lines open or close other brackets than the deleted ones.
         alike: how much deleted and new lines resemble each other, from half. body: what equal lines among them tell.
-        lost: definitions that go without the new lines naming them. affinity: the share of the segment's words that
+        lost: definitions that go without the new lines naming them. near, far: the share of the new words that
         stand around the place. repeated: new lines, one of a kind, that also stay next to the change.
-        doubled: a new comment stands right after an old one, which it was to replace.
+        doubled: a new comment stands right after an old one, which it was to replace. dead: a statement comes right
+        after a jump, where it never runs.
         """
         low, high, first, last = changed(segment, candidate)
         found = {"spacing": float(self._spacing(segment, candidate))}
@@ -143,8 +154,11 @@ class Evidence:
             found["unbalanced"] = 1.0
         if last > first and not candidate.head and self._doubles(low, first):
             found["doubled"] = 1.0
-        near = self.affinity(segment)
-        found["affinity"] = max(near[low], near[high])
+        if self._is_dead(low, high, first, last):
+            found["dead"] = 1.0
+        for name, reach in _REACHES.items():
+            affinity = self.affinity(segment, reach)
+            found[name] = max(affinity[low], affinity[high])
         if last > first:
             found["repeated"] = float(self._repeated(range(first, last), low, high))
             if high > low:
@@ -184,23 +198,27 @@ class Evidence:
 
     def nearness(self, segment: Segment) -> list[float]:
         """What the affinity of each boundary of the original counts."""
-        return [WEIGHTS["affinity"] * share for share in self.affinity(segment)]
+        near, far = (self.affinity(segment, reach) for reach in _REACHES.values())
+        return [WEIGHTS["near"] * one + WEIGHTS["far"] * other for one, other in zip(near, far, strict=True)]
 
-    def affinity(self, segment: Segment) -> list[float]:
+    def affinity(self, segment: Segment, reach: tuple[int, int]) -> list[float]:
         """For each boundary of the original, the share of the segment's words, by rarity, that stand around it.
 
-        More lines count before it than after it: what is new follows what it resembles.
+        The words are those of its new lines, where it has any. More lines count before a boundary than after it: what
+        is new follows what it resembles.
         """
-        found = self._affinities.get(segment.start)
+        key = segment.start, reach
+        found = self._affinities.get(key)
         if found is not None:
             return found
-        before, after = _NEIGHBOURHOOD
+        before, after = reach
         size = len(self.original)
         # Words that stand everywhere tell no place, and going through all of their lines takes long.
         common = max(_COMMON, size // _COMMON)
         steps = [0.0] * (size + 2)
         total = 0.0
-        for word in self._new_words(segment.start, segment.end):
+        lines = self.snippet.stripped[segment.start : segment.end]
+        for word in words_of(line for line in lines if line not in self.original.positions) or words_of(lines):
             where = self.words.lines(word, common)
             if not where:
                 continue
@@ -215,8 +233,7 @@ class Evidence:
                     steps[high + 1] -= weight
                     until = high
         scale = 1.0 / total if total else 0.0
-        found = list(itertools.accumulate(step * scale for step in steps[: size + 1]))
-        self._affinities[segment.start] = found
+        found = self._affinities[key] = list(itertools.accumulate(step * scale for step in steps[: size + 1]))
         return found
 
     def _body(self, low: int, high: int, first: int, last: int) -> float:
@@ -246,6 +263,19 @@ class Evidence:
             and comment_text(self.original.stripped[low - 1]) is not None
             and comment_text(self.snippet.stripped[first]) is not None
         )
+
+    def _is_dead(self, low: int, high: int, first: int, last: int) -> bool:
+        """At a joint that the change makes, a statement follows a jump of the same indentation."""
+        old, new = self.original, self.snippet
+        joints = [((old, low - 1), (new, first)), ((new, last - 1), (old, high))] if last > first else []
+        for (above, at), (below, to) in joints or [((old, low - 1), (old, high))]:
+            if at < 0 or to >= len(below) or above.indents[at] is None or above.indents[at] != below.indents[to]:
+                continue
+            jump, following = above.stripped[at], below.stripped[to]
+            goes_on = _GOES_ON.match(following) or comment_text(following) is not None
+            if _JUMP.match(jump) and not goes_on and not _brackets([jump]) and jump[-1] not in ",=\\":
+                return True
+        return False
 
     def _repeated(self, new: range, low: int, high: int) -> float:
         """New lines that stand in the original once, and stay: those next to the change count fully.

@@ -138,7 +138,7 @@ class _Placing:
     def _told(self, segment: Segment) -> tuple[int, int] | None:
         """The only lines [low, high) of the original that the lines at both ends of a segment tell."""
         size = segment.end - segment.start
-        if segment.may_be_unchanged and segment.open_before and segment.open_after:
+        if size >= 2 * _TELLING and segment.may_be_unchanged and segment.open_before and segment.open_after:
             places = self.original.positions.get(self.snippet.stripped[segment.start], ())
             whole = [at for at in places if self._run(at, segment.start, 1, size) == size]
             if len(whole) == 1:
