@@ -1,7 +1,7 @@
 """Finding where the output's last tokens occur in a source. Neither building nor looking up grows with the context.
 
-A source is indexed in chunks of CHUNK tokens, at most about one of them a look-up, the one nearest to the place of
-interest first: a long file is never indexed at one stroke, and never if the output never leaves its source.
+A source is indexed in chunks of CHUNK tokens: the one at the place of interest at once, then half a chunk a look-up,
+the nearest first. A long file is never indexed at one stroke, and never if the output never leaves its source.
 
 Answers are *next* positions: for an n-gram that ends at source[i], the position i + 1, where a copy would go on.
 """
@@ -84,7 +84,8 @@ class NgramIndex:
         self._tables = [_Table(n) for n in sorted(lengths)]
         self._tokens = tokens
         self._newest = newest
-        # By chunk, the first place that is not indexed.
+        # By chunk, how many of its places are indexed: in a list that grows from the chunk's beginning on, else from
+        # its end on, so that of equal n-grams the place that is kept comes last.
         self._done: list[int] = []
         self._open: set[int] = set()
 
@@ -98,7 +99,7 @@ class NgramIndex:
             return []
         while len(self._done) * CHUNK < len(self._tokens):
             self._open.add(len(self._done))
-            self._done.append(len(self._done) * CHUNK)
+            self._done.append(0)
         first = min(near // CHUNK, len(self._done) - 1)
         if self._open:
             self._build(first)
@@ -121,40 +122,45 @@ class NgramIndex:
         return found
 
     def _build(self, first: int) -> None:
-        """Index chunks that are not complete, nearest first, until about a chunk's worth of tokens is done."""
+        """Index what is not complete: all of the chunk of interest, or about half a chunk's worth, nearest first."""
         unfinished = self._open
         work = 0
         for distance in range(_REACH + 1):
             for number in (first + distance, first - distance) if distance else (first,):
                 if number in unfinished:
-                    work += self._extend(number)
-                    if work > CHUNK // 2:
+                    work += self._extend(number, CHUNK if distance == 0 else CHUNK // 2)
+                    if work >= CHUNK // 2:
                         return
             if distance == 0 and len(unfinished) <= 1 and first in unfinished:
                 return  # the end of a list that grows, and all else is complete: by far the most frequent case
 
-    def _extend(self, number: int) -> int:
-        """Index what is new in a chunk, which holds the n-grams whose next position is in it; how many those were."""
-        begin, limit = self._done[number], (number + 1) * CHUNK
-        end = min(limit, len(self._tokens))
-        complete = end == limit or not self._newest
-        if end - begin <= _FEW:
+    def _extend(self, number: int, most: int) -> int:
+        """Index what is new in a chunk, which holds the n-grams whose next position is in it, but at most so many of
+        its places; how many those were."""
+        start, done = number * CHUNK, self._done[number]
+        stop = min(start + CHUNK, len(self._tokens))
+        piece = min(stop - start - done, most)
+        if self._newest:
+            begin, end = start + done, start + done + piece
+        else:
+            begin, end = stop - done - piece, stop - done
+        if piece <= _FEW:
             self._add_few(number, begin, end)
         else:
             self._add_many(number, begin, end)
-        if complete:
+        self._done[number] = done = done + piece
+        if done == CHUNK or (start + done == stop and not self._newest):
             for table in self._tables:
                 table.complete(table.partial.pop(number, {}))
             self._open.discard(number)
-        self._done[number] = end
-        return end - begin
+        return piece
 
     def _add_few(self, number: int, begin: int, end: int) -> None:
         chunks = [(table.n, table.partial.setdefault(number, {})) for table in self._tables]
-        for place in range(begin, end):
+        for place in range(begin, end) if self._newest else range(end - 1, begin - 1, -1):
             grams = last_grams(self._tokens, place)
             for n, chunk in chunks:
-                if n <= len(grams) and (self._newest or grams[n - 1] not in chunk):
+                if n <= len(grams):
                     chunk[grams[n - 1]] = place
 
     def _add_many(self, number: int, begin: int, end: int) -> None:
