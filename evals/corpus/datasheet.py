@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evals.corpus.filters import changed_share, hunks
+from evals.corpus.filters import bare_lines, changed_share, hunks
 from evals.corpus.records import EditRecord
 from evals.stats import quantile
 
@@ -57,7 +57,7 @@ def datasheet(records: Sequence[EditRecord]) -> Datasheet:
     """Raises ValueError for no records."""
     by_language: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
     for record in records:
-        old, new = record.before.splitlines(), record.after.splitlines()
+        old, new = bare_lines(record.before), bare_lines(record.after)
         by_language[record.language].append((record.lines, hunks(old, new), changed_share(old, new)))
     ordered = sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0]))
     everything = [figures for _, group in ordered for figures in group]

@@ -89,7 +89,7 @@ def texts_of(path: str, before: bytes, after: bytes, limits: Limits) -> Texts | 
         old, new = before.decode(), after.decode()
     except UnicodeDecodeError:
         return LeftOut("no UTF-8")
-    old_lines, new_lines = _lines(old), _lines(new)
+    old_lines, new_lines = bare_lines(old), bare_lines(new)
     if min(len(old_lines), len(new_lines)) < limits.min_lines:
         return LeftOut("too short")
     if max(len(old_lines), len(new_lines)) > limits.max_lines:
@@ -117,6 +117,6 @@ def hunks(before: Sequence[str], after: Sequence[str]) -> int:
     return sum(code[0] != "equal" for code in codes)
 
 
-def _lines(text: str) -> list[str]:
+def bare_lines(text: str) -> list[str]:
     """Without their ends, so that a change of line ends alone is none."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n").split("\n")
