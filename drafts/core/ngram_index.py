@@ -8,7 +8,6 @@ Answers are *next* positions: for an n-gram that ends at source[i], the position
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,42 +37,6 @@ def last_grams(tokens: list[int], end: int) -> tuple[int, ...]:
     return one, two, (tokens[end - 3] & _MASK) << 2 * _BITS | two
 
 
-class _Table:
-    """The n-grams of one n. Most occur in one chunk only, so that a place needs no list of its own.
-
-    places: one place of each n-gram in the chunks that are complete. more: all such places, in order, of those n-grams
-    that have several. partial: the chunks, by number, that are not complete yet.
-    """
-
-    __slots__ = ("more", "n", "partial", "places")
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self.places: dict[int, int] = {}
-        self.more: dict[int, list[int]] = {}
-        self.partial: dict[int, dict[int, int]] = {}
-
-    def complete(self, chunk: dict[int, int]) -> None:
-        """Take in a chunk that is indexed to its end."""
-        places, more = self.places, self.more
-        for gram in places.keys() & chunk.keys():
-            several = more.get(gram)
-            if several is None:
-                more[gram] = several = [places[gram]]
-            insort(several, chunk[gram])
-        places.update(chunk)
-
-    def find(self, gram: int) -> list[int]:
-        """One place a chunk, in order."""
-        place = self.places.get(gram)
-        found = [] if place is None else self.more.get(gram) or [place]
-        for chunk in self.partial.values():
-            place = chunk.get(gram)
-            if place is not None:
-                found = sorted((*found, place))
-        return found
-
-
 class NgramIndex:
     """The n-grams of a list of tokens, which may grow at its end, for each n of `lengths`. One place is kept a chunk:
     the latest for a list that grows (`newest`), else the earliest."""
@@ -81,7 +44,8 @@ class NgramIndex:
     def __init__(self, tokens: list[int], lengths: Sequence[int], *, newest: bool = False) -> None:
         if not 0 < max(lengths) <= _MAX_N:
             raise ValueError(f"n-grams of at most {_MAX_N} tokens are indexed, not of {max(lengths)}")
-        self._tables = [_Table(n) for n in sorted(lengths)]
+        # Shortest first. By n and chunk, the place that is kept of each n-gram.
+        self._tables: list[tuple[int, list[dict[int, int]]]] = [(n, []) for n in sorted(lengths)]
         self._tokens = tokens
         self._newest = newest
         # By chunk, how many of its places are indexed: in a list that grows from the chunk's beginning on, else from
@@ -95,30 +59,27 @@ class NgramIndex:
 
         grams: what `last_grams` gives.
         """
-        if not self._tokens or len(grams) < self._tables[0].n:
+        if not self._tokens or len(grams) < self._tables[0][0]:
             return []
         while len(self._done) * CHUNK < len(self._tokens):
             self._open.add(len(self._done))
             self._done.append(0)
+            for _, chunks in self._tables:
+                chunks.append({})
         first = min(near // CHUNK, len(self._done) - 1)
         if self._open:
             self._build(first)
-        low, middle, high = (first - _REACH) * CHUNK, first * CHUNK, (first + _REACH) * CHUNK
+        low, high = max(first - _REACH, 0), first + _REACH
         found: list[int] = []
-        for table in self._tables:  # the shortest first: where that does not occur, no longer one does
-            if len(grams) < table.n:
+        for n, chunks in self._tables:  # where a shorter one does not occur, no longer one does
+            if n > len(grams):
                 break
-            places = table.find(grams[table.n - 1])
+            gram = grams[n - 1]
+            places = [chunk[gram] for chunk in chunks[first:high] if gram in chunk]
+            places += [chunk[gram] for chunk in reversed(chunks[low:first]) if gram in chunk]
             if not places:
                 break
-            if len(places) == 1:
-                within = places if low <= places[0] < high else []
-            else:
-                split = bisect_left(places, middle)
-                within = places[split : bisect_left(places, high, split)]
-                within += places[bisect_left(places, low, 0, split) : split][::-1]
-            if within:
-                found = within
+            found = places
         return found
 
     def _build(self, first: int) -> None:
@@ -150,31 +111,28 @@ class NgramIndex:
             self._add_many(number, begin, end)
         self._done[number] = done = done + piece
         if done == CHUNK or (start + done == stop and not self._newest):
-            for table in self._tables:
-                table.complete(table.partial.pop(number, {}))
             self._open.discard(number)
         return piece
 
     def _add_few(self, number: int, begin: int, end: int) -> None:
-        chunks = [(table.n, table.partial.setdefault(number, {})) for table in self._tables]
         for place in range(begin, end) if self._newest else range(end - 1, begin - 1, -1):
             grams = last_grams(self._tokens, place)
-            for n, chunk in chunks:
+            for n, chunks in self._tables:
                 if n <= len(grams):
-                    chunk[grams[n - 1]] = place
+                    chunks[number][grams[n - 1]] = place
 
     def _add_many(self, number: int, begin: int, end: int) -> None:
         """[begin, end): the next positions."""
-        start = max(begin - self._tables[-1].n, 0)
+        start = max(begin - self._tables[-1][0], 0)
         tokens = np.array(self._tokens[start : end - 1], dtype=np.int64) & _MASK
         grams, n = tokens, 1
-        for table in self._tables:
-            while n < table.n:
+        for wanted, chunks in self._tables:
+            while n < wanted:
                 grams = grams[:-1] << _BITS | tokens[n:]
                 n += 1
             first = max(begin, start + n)  # the next position of the first n-gram that is new
             new = grams[first - start - n :]
-            chunk = table.partial.setdefault(number, {})
+            chunk = chunks[number]
             if self._newest:
                 chunk.update(zip(new.tolist(), range(first, end), strict=True))
             else:
