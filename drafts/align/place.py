@@ -27,7 +27,7 @@ _SETTLED = 6.0
 _TELLING = 3
 """So many equal lines tell a place by themselves."""
 _CROWD = 12
-_CLEAR = 2.0
+_CLEAR = 3.0
 """A segment that beats its rivals by this much is clear: others are looked for around it."""
 
 
@@ -121,6 +121,7 @@ class _Placing:
         """The segments whose ends are told by lines that stand together in one place only, with what they change."""
         found: dict[int, Candidate] = {}
         last_high = 0
+        none_changes = all(segment.may_be_unchanged for segment in self.segments)
         for number, segment in enumerate(self.segments):
             ends = self._told(segment)
             if ends is None or ends[0] < last_high:
@@ -130,7 +131,9 @@ class _Placing:
             runs = self._run(head, segment.start, 1, room), self._run(tail - 1, segment.end - 1, -1, room)
             candidate = Candidate(head, tail, *share(*runs, room), score=_SETTLED)
             low, high, first, last = changed(segment, candidate)
-            if (high > low or last > first or segment.may_be_unchanged) and high - low <= 2 * (last - first) + 4:
+            # Where others change something, few lines may as well be made what stands elsewhere.
+            shows = segment.may_be_unchanged and (tail - head >= 2 * _TELLING or none_changes)
+            if (high > low or last > first or shows) and high - low <= 2 * (last - first) + 4:
                 found[number] = candidate
                 last_high = tail
         return found

@@ -73,3 +73,13 @@ def test_locate_prefers_exact_lines_to_lines_equal_but_for_blanks() -> None:
     assert (found.start, found.exact, found.confidence) == (2, True, 1.0)
     assert locate(text, []) is None
     assert locate(text, ["nothing", "of this"]) is None
+
+
+def test_a_change_may_make_lines_what_stands_elsewhere() -> None:
+    def part(limit: int, name: str, check: str) -> str:
+        return f'begin()\n  limit = {limit}\n  run()\n  label("{name}")\n  check({check})\n  close("{name}")\nend()\n'
+
+    one, two, three = part(1, "one", "alpha"), part(2, "two", "beta"), part(3, "three", "gamma")
+    snippet = '# ...\nbegin()\n  limit = 2\n  run()\n# ...\n  label("one")\n  check(delta)\n  close("one")\n# ...\n'
+    plan = plan_edit(one + two + three, UpdateSnippet(snippet))
+    assert plan.predicted == part(2, "one", "delta") + two + three
