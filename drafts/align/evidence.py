@@ -17,7 +17,7 @@ from typing import Final
 
 from drafts.align.candidates import Candidate, Context, Segment
 from drafts.align.indentation import definition_name
-from drafts.align.lines import Lines
+from drafts.align.lines import Lines, indent_width
 from drafts.align.markers import comment_text
 from drafts.align.structure import Syntax
 from drafts.align.words import Words, words_of
@@ -253,7 +253,7 @@ class Evidence:
 
     def _definitions(self, low: int, high: int) -> list[str]:
         if self.syntax is not None:
-            return [definition.name for definition in self.syntax.definitions_within(low, high)]
+            return self.syntax.names_within(low, high)
         names = (definition_name(line) for line in self.original.stripped[low:high])
         return [name for name in names if name is not None]
 
@@ -269,11 +269,13 @@ class Evidence:
         old, new = self.original, self.snippet
         joints = [((old, low - 1), (new, first)), ((new, last - 1), (old, high))] if last > first else []
         for (above, at), (below, to) in joints or [((old, low - 1), (old, high))]:
-            if at < 0 or to >= len(below) or above.indents[at] is None or above.indents[at] != below.indents[to]:
+            if at < 0 or to >= len(below):
                 continue
             jump, following = above.stripped[at], below.stripped[to]
+            if not _JUMP.match(jump) or jump[-1] in ",=\\" or _brackets([jump]) or not following:
+                continue
             goes_on = _GOES_ON.match(following) or comment_text(following) is not None
-            if _JUMP.match(jump) and not goes_on and not _brackets([jump]) and jump[-1] not in ",=\\":
+            if not goes_on and indent_width(above.contents[at]) == indent_width(below.contents[to]):
                 return True
         return False
 

@@ -80,9 +80,11 @@ class Syntax:
         each = (self._own_lines(node) for node, _ in self._nodes(low, high) if not node.is_error)
         return {lines for lines in each if lines is not None}
 
-    def definitions_within(self, low: int, high: int) -> list[Definition]:
-        """The definitions that begin and end within lines [low, high), what belongs to them aside."""
-        return [found for found in self._definitions(low, high) if low <= found.head and found.end <= high]
+    def names_within(self, low: int, high: int) -> list[str]:
+        """What the definitions define that begin and end within lines [low, high), what belongs to them aside."""
+        nodes = (node for node, _ in self._nodes(low, high) if low <= node.start_point[0] and _end_row(node) <= high)
+        found = (label_and_name(node, self.data, self.language) for node in nodes)
+        return [each[1] for each in found if each is not None]
 
     def definitions_around(self, low: int, high: int) -> list[Definition]:
         """The definitions that hold lines [low, high), outermost first; of an empty range, those that go on around it.
@@ -113,11 +115,10 @@ class Syntax:
             named = label_and_name(node, self.data, self.language)
             if named is not None:
                 label, name = named
-                last, column = node.end_point
                 # A wrapper of several (Go's `type ( ... )`) ends later, and belongs to none of them.
-                outer = wrapper if wrapper is not None and wrapper.end_point[0] == last else node
+                outer = wrapper if wrapper is not None and wrapper.end_point[0] == node.end_point[0] else node
                 head = node.start_point[0]
-                found.append(Definition(self._with_leads(outer), head, last + (column > 0), name, label))
+                found.append(Definition(self._with_leads(outer), head, _end_row(node), name, label))
         return sorted(found, key=lambda each: (each.start, -each.end))
 
     def _with_leads(self, node: Node) -> int:
@@ -213,3 +214,9 @@ def _last_row(node: Node) -> int:
     """The last line of a node; an end just after an LF is the end of the line before."""
     row, column = node.end_point
     return row - (column == 0 and row > node.start_point[0])
+
+
+def _end_row(node: Node) -> int:
+    """The line after a node."""
+    row, column = node.end_point
+    return row + (column > 0)

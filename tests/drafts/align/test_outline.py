@@ -73,7 +73,8 @@ def test_what_belongs_to_a_definition_is_part_of_it() -> None:
     assert syntax is not None
     found = {
         definition.name: (definition.start, definition.head, definition.end)
-        for definition in syntax.definitions_within(0, 19)
+        for row in range(19)
+        for definition in syntax.definitions_around(row, row + 1)
     }
     assert found == {"A": (2, 4, 15), "f": (7, 8, 10), "g": (11, 11, 15), "inner": (12, 12, 14), "last": (17, 17, 19)}
     assert [syntax.lead_of(row) for row in (4, 5, 8, 11)] == [2, 5, 7, 11]
@@ -89,7 +90,8 @@ def test_a_comment_beside_an_attribute_does_not_part_it_from_its_definition() ->
 def test_definitions_are_found_from_the_blank_lines_before_them() -> None:
     syntax = Syntax.of("package p\n\ntype A string\n\nfunc f() {\n\tg()\n}\n\nfunc h() {\n}\n", "go")
     assert syntax is not None
-    assert [found.name for found in syntax.definitions_within(3, 10)] == ["f", "h"]
+    assert sorted(syntax.names_within(3, 10)) == ["f", "h"]
+    assert syntax.names_within(5, 10) == ["h"]
 
 
 def paths(original: str, snippet: str, language: str) -> list[tuple[RegionKind, tuple[str, ...]]]:
