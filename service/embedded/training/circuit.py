@@ -1,22 +1,26 @@
-"""Initial weights of the embedded model: an exact copy circuit, written into an ordinary OPT model.
+"""The embedded model's weights: an exact copy and merge circuit, written into an ordinary OPT model.
 
 Copying is previous-token heads followed by a match ("In-context Learning and Induction Heads", Olsson et al. 2022).
-What is written here beyond that, so that the match is exact and long:
+What is written here beyond that, so that the match is exact and long, and the snippet is entered at its place:
 
 - A token's identity is a codeword of the extended binary Golay code: 4,096 words of 24 bits, any two of which differ
   in at least 8 places.
-- Four tokens are hashed into one word by the exclusive or of their (differently permuted) words, which a ReLU layer
-  computes exactly; one other token changes at least 8 of the 24 bits. Hashes of 4 + 4 + 8 tokens and the last token
-  itself are the match's key: 16 tokens in 96 dimensions.
-- `<keep>` has the zero word. The exclusive or of an odd number of words is then zero as well: a hash over an elision
-  matches nothing and disturbs nothing, and a count of elisions makes up for it in the score.
+- Tokens are hashed into such words by the exclusive or of their (differently permuted) words, which a ReLU layer
+  computes exactly. The match's windows are the last token, tokens 0 to 3, 4 to 7 and 8 to 15 back, and three of
+  sixteen tokens in fewer bits: 64 tokens.
+- `<keep>` has the zero word, and the exclusive or of an odd number of words is then zero as well: a hash over an
+  elision matches nothing. The windows beyond it are made zero, and a count of elisions makes up for all of them in the
+  score, so that a snippet's part counts as matched when all of it, from its elision on, is.
 - Positions are sinusoids in the residual stream (the position table is data, not learned), so a matched place is a
-  value that can be carried on: "where was copied from 6, 16, 32 and 64 tokens ago, moved on by as much" is a prior
-  of where to copy from now, and tells repeated passages apart.
+  value that can be carried on and compared.
+- A snippet's token is a candidate in two cases. Up to the token before it the part only quotes the original, and with
+  it no longer: then it is the part's first changed token, and counts where the output stands at the very place that is
+  quoted. Or the part had changed before: then its text tells it from the original. As long as a part only quotes, the
+  original answers; so a snippet that changes nothing is never entered.
 
-Layers: 0 the last four tokens and their hash; 1 hashes 4, 8 and 12 back, and the segment (original, snippet, output);
-2 first match in the original and in the snippet; 3 expected place; 4 match again with that prior, answer.
-Everything not named is small and random, and training uses it.
+Layers: 0 the last four tokens' hash; 1 hashes 4, 8 and 12 back, and the segment (original, snippet, output); 2 hashes
+16, 32 and 48 back; 3 where the text stands in the original, and does it; 4 the place expected from 8, 16 and 64 tokens
+ago, and where the token before stood; 5 match in the original and in the snippet, answer.
 """
 
 from __future__ import annotations
@@ -27,32 +31,42 @@ import torch
 from torch import Tensor
 from transformers import OPTForCausalLM
 
+from service.embedded.training.feedforward import exclusive_or, gated, read_unit
 from service.embedded.training.gains import Gain
 from service.embedded.training.layout import (
-    AGREEMENT,
-    AGREEMENT_SHARE,
-    AGREES,
     ANCHOR,
     BITS,
-    CANDIDATE_VOTE,
-    CHAIN,
-    CHAIN_SLACK,
+    CHANGED,
+    COMPLETE,
+    EARLY,
     EMBEDDING,
+    ENTRY,
+    ENTRY_AT_START,
+    ENTRY_COST,
+    FAR,
+    FAR_BITS,
     FREQUENCIES,
     HEAD,
     HIDDEN,
+    LAST_BITS,
+    LAST_SPREAD,
     MATCH,
+    NEAR_SHARE,
     ORIGINAL_VOTE,
+    PLACE_FREQUENCIES,
     POSITIONS,
     PRIOR,
-    PRIOR_FREQUENCIES,
+    PRIOR_OF_MATCH,
+    QUOTE_SLACK,
+    QUOTED,
     SEGMENT,
     SLOTS,
+    SNIPPET_BAR,
     SNIPPET_VOTE,
     SPREAD,
-    THRESHOLD,
-    WILD,
-    WILD_FAR,
+    START_FILL,
+    STOP,
+    WILD_UNIT,
     SpecialIds,
     amplitudes,
     golay_words,
@@ -64,7 +78,7 @@ from service.embedded.training.tokenizer import VOCABULARY
 
 
 class CircuitBuilder:
-    """Writes the circuit into a freshly initialised OPT model."""
+    """Writes the circuit into an OPT model."""
 
     def __init__(self, special: SpecialIds, seed: int) -> None:
         torch.manual_seed(seed)
@@ -80,13 +94,14 @@ class CircuitBuilder:
 
     def build(self) -> OPTForCausalLM:
         with torch.no_grad():
-            self._small_random()
+            self._blank()
             self._embeddings()
             self._layer0()
             self._layer1()
             self._layer2()
             self._layer3()
             self._layer4()
+            self._layer5()
             self._balance()
         return self.model
 
@@ -101,19 +116,18 @@ class CircuitBuilder:
             writer[SLOTS.ballast] = 0
             writer[SLOTS.ballast] = -writer.sum(dim=0) / (SLOTS.ballast.stop - SLOTS.ballast.start)
 
-    def _small_random(self) -> None:
+    def _blank(self) -> None:
         for layer in self.decoder.layers:
             for linear in (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj, layer.fc1):
-                linear.weight.normal_(0, 0.02)
-                linear.weight[:, SLOTS.anchor] = 0
+                linear.weight.zero_()
                 linear.bias.zero_()
             for linear in (layer.self_attn.out_proj, layer.fc2):
                 linear.weight.zero_()
                 linear.bias.zero_()
-        for layer, before, after in zip(self.decoder.layers, SPREAD, SPREAD[1:], strict=False):
+        for layer, (before, after) in zip(self.decoder.layers, SPREAD, strict=True):
             layer.self_attn_layer_norm.weight.fill_(before)
             layer.final_layer_norm.weight.fill_(after)
-        self.decoder.final_layer_norm.weight.fill_(SPREAD[-1])
+        self.decoder.final_layer_norm.weight.fill_(LAST_SPREAD)
 
     def _permutation(self) -> Tensor:
         """A signed permutation of the bits, [24, 24]."""
@@ -128,10 +142,11 @@ class CircuitBuilder:
         identity[[s.keep, s.end]] = 0
         answer[[s.edit, s.out]] = words[s.end]
         answer[[s.keep, s.file, s.end]] = 0
-        flags = torch.zeros(VOCABULARY, EMBEDDING - 2 * BITS).normal_(0, 0.05, generator=self.generator)
-        flags[:, :5] = 0
+        flags = torch.zeros(VOCABULARY, EMBEDDING - 2 * BITS)
         flags[s.edit, 0] = flags[s.out, 1] = flags[s.file, 2] = 1
-        flags[[s.keep, s.edit], 3] = 1
+        # Four tags are an elision: what stands before them is another text.
+        flags[s.keep, 3] = 1
+        flags[[s.file, s.edit, s.out], 3] = 0.25
         flags[s.end, 4] = 1
         self.decoder.embed_tokens.weight.copy_(torch.cat([identity, answer, flags], dim=1))
 
@@ -142,44 +157,35 @@ class CircuitBuilder:
         into[SLOTS.answer_word, BITS : 2 * BITS] = torch.eye(BITS)
         for i, slot in enumerate((SLOTS.is_edit, SLOTS.is_out, SLOTS.is_file, SLOTS.is_gap, SLOTS.is_start)):
             into[slot, 2 * BITS + i] = 1
+        into[SLOTS.gaps_query[0], 2 * BITS + 3] = 1
         # The start token's hashes are of odd sums, hence zero: as a key it has the score it is given and no other.
-        for slot in (SLOTS.hash_query, SLOTS.hash_key, SLOTS.hash8_query, SLOTS.hash8_key):
-            into[slot, 2 * BITS + 4] = 1
-        free = slice(SLOTS.ballast.stop, HIDDEN)
-        into[free, 2 * BITS + 5 :].normal_(0, 0.5, generator=self.generator)
+        into[SLOTS.hash_query, 2 * BITS + 4] = into[SLOTS.hash_key, 2 * BITS + 4] = 1
         self.decoder.project_in.weight.copy_(into)
 
         table = torch.zeros(POSITIONS + 2, HIDDEN)
         table[2:, SLOTS.position] = position_codes(POSITIONS)
         table[2] = 0  # the start token has no place: offset heads score it zero
+        # The start token is what other keys are measured against: it gets their norm, in a slot read from no key.
+        table[2, SLOTS.expected] = START_FILL * (1 - 2.0 * (torch.arange(2 * FREQUENCIES) % 2))
         table[:, SLOTS.anchor] = torch.tensor([ANCHOR, -ANCHOR])
         self.decoder.embed_positions.weight.copy_(table)
 
-        out = torch.zeros(EMBEDDING, HIDDEN).normal_(0, 0.01, generator=self.generator)
-        out[:, SLOTS.anchor] = 0
-        out[:BITS] = 0
+        out = torch.zeros(EMBEDDING, HIDDEN)
         out[:BITS, SLOTS.answer] = torch.eye(BITS)
-        out[:BITS, SLOTS.candidate] = torch.eye(BITS) * CANDIDATE_VOTE
         self.decoder.project_out.weight.copy_(out)
         self._gain("answer", self.decoder.project_out.weight, slice(0, BITS), SLOTS.answer)
-        self._gain("vote of the first match", self.decoder.project_out.weight, slice(0, BITS), SLOTS.candidate)
         head = torch.zeros(VOCABULARY, EMBEDDING)
         head[:, :BITS] = words * 0.4
         head[[s.file, s.edit, s.out, s.keep]] = 0
-        head[:, BITS:].normal_(0, 0.02, generator=self.generator)
         self.model.lm_head.weight.copy_(head)
 
     def _head(self, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Views of (q weight, k weight, q bias, v weight, out weight) of one head, cleared.
+        """Views of (q weight, k weight, q bias, v weight, out weight) of one head.
 
         q and k weights are [128, 512], out is [512, 128]. Attention divides scores by sqrt(128).
         """
         attention = self.decoder.layers[layer].self_attn
         rows = slice(head * HEAD, (head + 1) * HEAD)
-        attention.q_proj.weight[rows].mul_(0.1)
-        attention.k_proj.weight[rows].mul_(0.1)
-        attention.v_proj.weight[rows] = 0
-        attention.out_proj.weight[:, rows] = 0
         return (
             attention.q_proj.weight[rows],
             attention.k_proj.weight[rows],
@@ -188,9 +194,16 @@ class CircuitBuilder:
             attention.out_proj.weight[:, rows],
         )
 
-    def _offset_head(self, layer: int, head: int, offset: int) -> tuple[Tensor, Tensor]:
-        """A head that attends to the token `offset` back. Returns (v weight, out weight)."""
-        q, k, _, v, out = self._head(layer, head)
+    def _offset_head(self, layer: int, head: int, offset: int, stop: tuple[slice, ...] = ()) -> tuple[Tensor, Tensor]:
+        """A head that attends to the token `offset` back. Returns (v weight, out weight).
+
+        It attends to the start token, whose values are zero, where the counts in the slots `stop` come to one or more.
+        """
+        q, k, q_bias, v, out = self._head(layer, head)
+        if stop:
+            q[HEAD - 1, [slot.start for slot in stop]] = STOP * math.sqrt(HEAD)
+            q_bias[HEAD - 1] = (float(amplitudes().sum()) - 0.87 * STOP) * math.sqrt(HEAD)
+            k[HEAD - 1, SLOTS.is_start] = 1.0
         amplitude = amplitudes().repeat(2)
         q[: 2 * FREQUENCIES, SLOTS.position] = math.sqrt(HEAD) * amplitude[:, None] * rotation(-offset)
         k[: 2 * FREQUENCIES, SLOTS.position] = torch.eye(2 * FREQUENCIES)
@@ -213,84 +226,90 @@ class CircuitBuilder:
                 out[SLOTS.hash_query, :BITS] += p[offset]
             if offset == 1:
                 out[SLOTS.previous, :BITS] += torch.eye(BITS)
-            self._carry(v, out, BITS, SLOTS.is_gap, SLOTS.gaps_key)
-        unit = self._exclusive_or(0, 0, SLOTS.hash_query, terms=4)
-        self._exclusive_or(0, unit, SLOTS.hash_key, terms=4)
-
-    def _exclusive_or(self, layer: int, unit: int, slot: slice, terms: int) -> int:
-        """Replaces sums of `terms` +-1 bits by their exclusive or (1 for sums of -terms, -terms + 4, ...), in place.
-
-        A trapezoid wave, flat around the sums that occur, so that small errors vanish; zero at the sums between.
-        """
-        fc1, fc2 = self.decoder.layers[layer].fc1, self.decoder.layers[layer].fc2
-        knots = [(-terms - 1.0, -1.0)]  # takes the sum itself away
-        for step in range(terms):
-            slope = -2.0 if step % 2 == 0 else 2.0
-            start = -terms + 2 * step
-            knots += [(start + 0.5, slope), (start + 1.5, -slope)]
-        for dim in range(slot.start, slot.stop):
-            for knot, slope in knots:
-                self._unit(fc1, fc2, unit, {dim: 1.0}, -knot)
-                fc2.weight[dim, unit] = slope
-                unit += 1
-            fc2.bias[dim] = 1.0 + terms + 1.0
-        return unit
-
-    @staticmethod
-    def _unit(fc1: torch.nn.Linear, fc2: torch.nn.Linear, unit: int, reads: dict[int, float], bias: float) -> None:
-        fc1.weight[unit] = 0
-        for dim, weight in reads.items():
-            fc1.weight[unit, dim] = weight
-        fc1.bias[unit] = bias
-        fc2.weight[:, unit] = 0
+            self._carry(v, out, BITS, SLOTS.is_gap, SLOTS.gaps_key[0])
+            if offset < 4:
+                out[SLOTS.gaps_query[0], BITS] = 1.0
+        unit = exclusive_or(self.decoder.layers[0], 0, SLOTS.hash_query, terms=4)
+        exclusive_or(self.decoder.layers[0], unit, SLOTS.hash_key, terms=4)
 
     def _layer1(self) -> None:
         first, second = self._permutation(), self._permutation()
         for head, offset in enumerate((4, 8, 12)):
-            v, out = self._offset_head(1, head, offset)
-            query, key, gap = (
-                (SLOTS.hash4_query, SLOTS.hash4_key, SLOTS.gaps4_key)
-                if offset == 4
-                else (SLOTS.hash8_query, SLOTS.hash8_key, SLOTS.gaps8_key)
+            v, out = self._offset_head(1, head, offset, stop=(SLOTS.gaps_query[0],))
+            query, key, window = (
+                (SLOTS.hash4_query, SLOTS.hash4_key, 1) if offset == 4 else (SLOTS.hash8_query, SLOTS.hash8_key, 2)
             )
             matrix = {4: None, 8: first, 12: second}[offset]
             start = self._carry(v, out, 0, SLOTS.hash_query, query, matrix)
             start = self._carry(v, out, start, SLOTS.hash_key, key, matrix)
-            self._carry(v, out, start, SLOTS.gaps_key, gap)
+            start = self._carry(v, out, start, SLOTS.gaps_query[0], SLOTS.gaps_query[window])
+            start = self._carry(v, out, start, SLOTS.gaps_key[0], SLOTS.gaps_key[window])
+            if window == 2:  # nothing of two: an odd sum again
+                v[start, SLOTS.is_start] = 0.5
+                out[SLOTS.hash8_query, start] = out[SLOTS.hash8_key, start] = 1.0
         _, k, q_bias, v, out = self._head(1, 3)
         q_bias[0] = math.sqrt(HEAD)
         k[0, SLOTS.is_file], k[0, SLOTS.is_edit], k[0, SLOTS.is_out] = 20.0, 40.0, 60.0
         start = self._carry(v, out, 0, SLOTS.is_file, SLOTS.in_original)
         start = self._carry(v, out, start, SLOTS.is_edit, SLOTS.in_snippet)
         self._carry(v, out, start, SLOTS.is_out, SLOTS.in_output)
+        unit = exclusive_or(self.decoder.layers[1], 0, SLOTS.hash8_query, terms=2)
+        exclusive_or(self.decoder.layers[1], unit, SLOTS.hash8_key, terms=2)
 
-        unit = self._exclusive_or(1, 0, SLOTS.hash8_query, terms=2)
-        unit = self._exclusive_or(1, unit, SLOTS.hash8_key, terms=2)
-        # wild: how much of a complete score the key's windows cannot give, because an elision lies in them or nearer.
-        fc1, fc2 = self.decoder.layers[1].fc1, self.decoder.layers[1].fc2
-        gaps = [SLOTS.gaps_key.start, SLOTS.gaps4_key.start, SLOTS.gaps8_key.start]
-        for window, share in zip((1, 2, 3), WILD, strict=True):
-            for bias, slope in ((0.0, share), (-1.0, -share)):
-                self._unit(fc1, fc2, unit, dict.fromkeys(gaps[:window], 1.0), bias)
-                fc2.weight[SLOTS.wild, unit] = slope
-                self._gain(f"wild {window}", fc2.weight, SLOTS.wild, unit)
-                unit += 1
+    def _layer2(self) -> None:
+        # Sixteen tokens in ten bits: bits of the three windows' words, no bit of a word twice in one far window.
+        picks = torch.eye(BITS)[torch.stack([torch.randperm(BITS, generator=self.generator) for _ in range(3)])]
+        for head, offset in enumerate(FAR):
+            v, out = self._offset_head(2, head, offset, stop=SLOTS.gaps_query[:3])
+            start = 0
+            for slots, target, gaps in (
+                ((SLOTS.hash_query, SLOTS.hash4_query, SLOTS.hash8_query), SLOTS.far_query, SLOTS.gaps_query),
+                ((SLOTS.hash_key, SLOTS.hash4_key, SLOTS.hash8_key), SLOTS.far_key, SLOTS.gaps_key),
+            ):
+                for slot, pick in zip(slots, picks, strict=True):
+                    v[start : start + FAR_BITS, slot] += pick[:FAR_BITS]
+                out[target[head], start : start + FAR_BITS] = torch.eye(FAR_BITS)
+                start += FAR_BITS
+                v[start, [slot.start for slot in gaps[:3]]] = 1.0
+                out[gaps[3 + head], start] = 1.0
+                start += 1
+        unit = 0
+        for slot in (*SLOTS.far_query, *SLOTS.far_key):
+            unit = exclusive_or(self.decoder.layers[2], unit, slot, terms=3)
+        for slot, gaps in ((SLOTS.hash8_query, SLOTS.gaps_query), (SLOTS.hash8_key, SLOTS.gaps_key)):
+            unit = gated(self.decoder.layers[2], unit, slot, {gaps[0].start: -1.0, gaps[1].start: -1.0}, 1.0)
+        # wild: how much of a complete score the windows cannot give, because an elision lies in them or nearer.
+        fc1, fc2 = self.decoder.layers[2].fc1, self.decoder.layers[2].fc2
+        for gaps, wild, name in (
+            (SLOTS.gaps_query, SLOTS.wild_query, "query"),
+            (SLOTS.gaps_key, SLOTS.wild_key, "key"),
+        ):
+            for window, nats in enumerate(MATCH[1:], 1):
+                for bias, slope in ((-0.75, 4 * nats / WILD_UNIT), (-1.0, -4 * nats / WILD_UNIT)):
+                    read_unit(fc1, unit, dict.fromkeys((gap.start for gap in gaps[:window]), 1.0), bias)
+                    fc2.weight[wild, unit] = slope
+                    self._gain(f"wild {name} {window}", fc2.weight, wild, unit)
+                    unit += 1
 
-    def _match(self, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, int]:
-        """A head whose score adds MATCH nats for each of (last token, 4, 4, 8 tokens) that agree."""
+    def _match(
+        self, layer: int, head: int, bits: tuple[int, ...]
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, int]:
+        """A head whose score adds MATCH nats for each window that agrees; `bits` of each word are compared."""
         q, k, q_bias, v, out = self._head(layer, head)
         pairs = (
             (SLOTS.identity, SLOTS.previous),
             (SLOTS.hash_query, SLOTS.hash_key),
             (SLOTS.hash4_query, SLOTS.hash4_key),
             (SLOTS.hash8_query, SLOTS.hash8_key),
+            *zip(SLOTS.far_query, SLOTS.far_key, strict=True),
         )
         start = 0
-        for (query, key), nats in zip(pairs, MATCH, strict=True):
-            q[start : start + BITS, query] = torch.eye(BITS) * (nats / BITS) * math.sqrt(HEAD)
-            k[start : start + BITS, key] = torch.eye(BITS)
-            self._gain(f"match {layer}.{head}.{start // BITS}", q, slice(start, start + BITS), query)
-            start += BITS
+        for window, ((query, key), nats, count) in enumerate(zip(pairs, MATCH, bits, strict=True)):
+            for bit in range(count):
+                q[start + bit, query.start + bit] = nats / count * math.sqrt(HEAD)
+                k[start + bit, key.start + bit] = 1.0
+                self._gain(f"match {layer}.{head}.{window}", q, start + bit, query.start + bit)
+            start += count
         q_bias[start] = math.sqrt(HEAD)
         return q, k, q_bias, v, out, start
 
@@ -298,83 +317,77 @@ class CircuitBuilder:
         k[row, SLOTS.in_original] = SEGMENT
         k[row, SLOTS.is_edit] = SEGMENT
 
-    def _snippet_bias(self, layer: int, k: Tensor, row: int) -> None:
-        k[row, SLOTS.in_snippet] = SEGMENT
-        k[row, SLOTS.is_edit] = -SEGMENT
-        k[row, SLOTS.is_out] = SEGMENT
-        k[row, SLOTS.wild] = 1.0
-        k[row, SLOTS.is_start] = SEGMENT + THRESHOLD  # "no match": its answer is nothing
-        self._gain(f"threshold {layer}", k, row, SLOTS.is_start)
-
-    def _layer2(self) -> None:
-        _, k, _, v, out, row = self._match(2, 0)
-        self._original_bias(k, row)
-        start = self._carry(v, out, 0, SLOTS.answer_word, SLOTS.candidate)
-        self._carry(v, out, start, SLOTS.position, SLOTS.place)
-        _, k, _, v, out, row = self._match(2, 1)
-        self._snippet_bias(2, k, row)
-        start = self._carry(v, out, 0, SLOTS.answer_word, SLOTS.snippet_candidate)
-        self._carry(v, out, start, SLOTS.position, SLOTS.snippet_place)
-        # A place counts in the output only: place * g = relu(place + 2g - 1) - g for g in {0, 1}, place in [-1, 1].
-        fc1, fc2 = self.decoder.layers[2].fc1, self.decoder.layers[2].fc2
-        gate, unit = SLOTS.in_output.start, 0
-        for dim in range(SLOTS.place.start, SLOTS.place.stop):
-            self._unit(fc1, fc2, unit, {dim: 1.0, gate: 2.0}, -1.0)
-            self._unit(fc1, fc2, unit + 1, {dim: 1.0}, 1.0)
-            self._unit(fc1, fc2, unit + 2, {gate: 1.0}, 0.0)
-            fc2.weight[dim, unit : unit + 3] = torch.tensor([1.0, -1.0, -1.0])
-            fc2.bias[dim] = 1.0
-            unit += 3
-
     def _layer3(self) -> None:
-        offsets = (8, 16, 64)
-        gaps = (SLOTS.gaps_key.start, SLOTS.gaps4_key.start, SLOTS.gaps8_key.start)
-        for head, offset in enumerate(offsets):
-            v, out = self._offset_head(3, head, offset)
-            start = self._carry(v, out, 0, SLOTS.place, SLOTS.expected, rotation(offset) / len(offsets))
-            if offset == 16:
-                start = self._carry(v, out, start, SLOTS.snippet_place, SLOTS.snippet_expected, rotation(offset))
-                v[start, gaps] = 1.0
-                out[SLOTS.gaps16_key, start] = 1.0
-        fc1, fc2 = self.decoder.layers[3].fc1, self.decoder.layers[3].fc2
-        for unit, (bias, slope) in enumerate(((0.0, WILD_FAR), (-1.0, -WILD_FAR))):
-            self._unit(fc1, fc2, unit, dict.fromkeys((*gaps, SLOTS.gaps16_key.start), 1.0), bias)
-            fc2.weight[SLOTS.wild_far, unit] = slope
-            self._gain("wild far", fc2.weight, SLOTS.wild_far, unit)
-        # Is this token what the original's match said one token ago? Then a snippet only quotes here.
-        # The score is the offset head's plus AGREEMENT for equal words (a third of it at most for unequal ones),
-        # against the start token, which stands between the two.
-        v, out = self._offset_head(3, 3, 1)
-        attention, rows, row = self.decoder.layers[3].self_attn, 3 * HEAD, 3 * HEAD + 2 * FREQUENCIES
-        attention.q_proj.weight[row : row + BITS, SLOTS.answer_word] = (
-            torch.eye(BITS) * (AGREEMENT / BITS) * math.sqrt(HEAD)
-        )
-        attention.k_proj.weight[row : row + BITS, SLOTS.candidate] = torch.eye(BITS)
-        attention.q_proj.bias[row + BITS] = math.sqrt(HEAD)
-        attention.k_proj.weight[row + BITS, SLOTS.is_start] = float(amplitudes().sum()) + AGREEMENT_SHARE * AGREEMENT
-        attention.v_proj.bias[rows] = 1.0
-        v[0, SLOTS.is_start] = -1.0
-        out[SLOTS.agrees, 0] = 1.0
+        bits = (BITS, BITS, BITS, BITS, *[FAR_BITS] * len(FAR))
+        _, k, _, v, out, row = self._match(3, 0, bits)
+        self._original_bias(k, row)
+        self._carry(v, out, 0, SLOTS.position, SLOTS.place)
+        # The same for a snippet's tokens, the earlier of like places first.
+        _, k, _, v, out, row = self._match(3, 1, bits)
+        self._original_bias(k, row)
+        k[row, SLOTS.position.stop - 1] = -EARLY
+        self._carry(v, out, 0, SLOTS.position, SLOTS.own_place)
+        # Does what the snippet says up to this token, from the elision before it on, stand nowhere in the original?
+        # The start token wins then: its score is a complete one, less what elisions make impossible.
+        q, k, _, v, out, row = self._match(3, 2, bits)
+        self._original_bias(k, row)
+        k[row, SLOTS.is_start] = COMPLETE - QUOTE_SLACK
+        q[row + 1, SLOTS.in_snippet] = SEGMENT * math.sqrt(HEAD)
+        q[row + 1, SLOTS.wild_query] = -WILD_UNIT * math.sqrt(HEAD)
+        k[row + 1, SLOTS.is_start] = 1.0
+        self._carry(v, out, 0, SLOTS.is_start, SLOTS.changed)
+        gated(self.decoder.layers[3], 0, SLOTS.place, {SLOTS.in_output.start: 1.0})
 
     def _layer4(self) -> None:
-        q, k, _, v, out, row = self._match(4, 0)
-        self._original_bias(k, row)
-        chosen = torch.linspace(0, FREQUENCIES - 1, PRIOR_FREQUENCIES).round().long()
+        offsets = (8, 16, 64)
+        for head, offset in enumerate(offsets):
+            v, out = self._offset_head(4, head, offset)
+            self._carry(v, out, 0, SLOTS.place, SLOTS.expected, rotation(offset) / len(offsets))
+        v, out = self._offset_head(4, 3, 1)
+        start = self._carry(v, out, 0, SLOTS.own_place, SLOTS.entry_place)
+        v[start, SLOTS.in_snippet], v[start, SLOTS.changed] = 1.0, -1.0
+        out[SLOTS.quoted_before, start] = 1.0
+        v[start + 1, SLOTS.in_output] = 1.0
+        out[SLOTS.changed, start + 1] = -1.0  # of the four <out> only the first is what a snippet ends with
+        # A hunk's first changed token: the text before it is quoted, the text with it is not.
+        gate = {SLOTS.quoted_before.start: 1.0, SLOTS.in_snippet.start: -1.0, SLOTS.changed.start: 1.0}
+        gated(self.decoder.layers[4], 0, SLOTS.entry_place, gate)
+
+    def _place(self, q: Tensor, k: Tensor, row: int, name: str, reads: list[tuple[slice, float]], keys: slice) -> None:
+        """Adds nats for a key whose place is the expected one: `reads` are slots of the query with their nats."""
+        chosen = torch.linspace(0, FREQUENCIES - 1, PLACE_FREQUENCIES).round().long()
         for i, f in enumerate(torch.cat([chosen, chosen + FREQUENCIES]).tolist()):
-            q[row + 1 + i, SLOTS.expected.start + f] = PRIOR / PRIOR_FREQUENCIES * math.sqrt(HEAD)
-            k[row + 1 + i, SLOTS.position.start + f] = 1
-            self._gain(f"prior {f % FREQUENCIES}", q, row + 1 + i, SLOTS.expected.start + f)
+            for slot, nats in reads:
+                q[row + 1 + i, slot.start + f] = nats / PLACE_FREQUENCIES * math.sqrt(HEAD)
+                self._gain(f"{name} {f % FREQUENCIES}", q, row + 1 + i, slot.start + f)
+            k[row + 1 + i, keys.start + f] = 1
+
+    def _layer5(self) -> None:
+        q, k, _, v, out, row = self._match(5, 0, LAST_BITS)
+        self._original_bias(k, row)
+        self._place(q, k, row, "prior", [(SLOTS.place, PRIOR_OF_MATCH), (SLOTS.expected, PRIOR)], SLOTS.position)
         self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * ORIGINAL_VOTE)
-        q, k, _, v, out, row = self._match(4, 1)
-        self._snippet_bias(4, k, row)
-        k[row, SLOTS.agrees] = -AGREES
-        self._gain("agrees", k, row, SLOTS.agrees)
-        k[row, SLOTS.wild_far] = 1.0
-        k[row, SLOTS.is_start] += CHAIN - CHAIN_SLACK
-        fast = 10
-        for i, f in enumerate([*range(fast), *range(FREQUENCIES, FREQUENCIES + fast)]):
-            q[row + 1 + i, SLOTS.snippet_expected.start + f] = CHAIN / fast * math.sqrt(HEAD)
-            k[row + 1 + i, SLOTS.position.start + f] = 1
-            self._gain(f"chain {f % FREQUENCIES}", q, row + 1 + i, SLOTS.snippet_expected.start + f)
+        q, k, q_bias, v, out, row = self._match(5, 1, LAST_BITS)
+        k[row, SLOTS.in_snippet] = SEGMENT + CHANGED - QUOTED
+        k[row, SLOTS.is_edit] = -SEGMENT
+        k[row, SLOTS.is_out] = SEGMENT + CHANGED
+        k[row, SLOTS.changed] = QUOTED
+        k[row, SLOTS.quoted_before] = -CHANGED
+        k[row, SLOTS.wild_key] = WILD_UNIT
+        # "No match": its answer is nothing. The start token itself is changed, and not quoted before.
+        k[row, SLOTS.is_start] = SEGMENT + COMPLETE + SNIPPET_BAR - QUOTED - CHANGED
+        self._gain("threshold", k, row, SLOTS.is_start)
+        self._place(
+            q,
+            k,
+            row,
+            "entry",
+            [(SLOTS.place, ENTRY * NEAR_SHARE), (SLOTS.expected, ENTRY * (1 - NEAR_SHARE))],
+            SLOTS.entry_place,
+        )
+        # An entry counts a little less, but for the output's first tokens, which no place is expected for yet.
+        q_bias[HEAD - 1] = -ENTRY_COST * math.sqrt(HEAD)
+        q[HEAD - 1, SLOTS.wild_query] = ENTRY_AT_START * WILD_UNIT * math.sqrt(HEAD)
+        k[HEAD - 1, SLOTS.quoted_before], k[HEAD - 1, SLOTS.in_snippet], k[HEAD - 1, SLOTS.changed] = 1.0, -1.0, 1.0
         self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * SNIPPET_VOTE)
         self._gain("vote of the snippet", out, SLOTS.answer, slice(0, BITS))

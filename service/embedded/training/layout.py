@@ -11,9 +11,12 @@ from transformers import OPTConfig
 
 from service.embedded.training.tokenizer import VOCABULARY
 
-HIDDEN, HEADS, LAYERS, FEED_FORWARD, EMBEDDING, POSITIONS = 512, 4, 5, 512, 64, 8192
+HIDDEN, HEADS, LAYERS, FEED_FORWARD, EMBEDDING, POSITIONS = 512, 4, 6, 256, 64, 8192
 HEAD = HIDDEN // HEADS
-BITS, FREQUENCIES = 24, 18
+BITS, FAR_BITS, FREQUENCIES = 24, 10, 17
+
+# Offsets of the far windows, of 16 tokens each.
+FAR = (16, 32, 48)
 
 # The constant pair's size: it dominates the norm of the residual, so LayerNorm is nearly a fixed scaling.
 ANCHOR = 60.0
@@ -33,18 +36,20 @@ class Slots:
         self.hash4_key = self._take(BITS)
         self.hash8_query = self._take(BITS)  # tokens 8..15 back
         self.hash8_key = self._take(BITS)
+        self.far_query = tuple(self._take(FAR_BITS) for _ in FAR)  # tokens 16..31, 32..47 and 48..63 back
+        self.far_key = tuple(self._take(FAR_BITS) for _ in FAR)
         self.position = self._take(2 * FREQUENCIES)
-        self.place = self._take(2 * FREQUENCIES)
+        self.place = self._take(2 * FREQUENCIES)  # where in the original the output's last tokens stand
+        self.own_place = self._take(2 * FREQUENCIES)  # the same of a snippet's tokens
         self.expected = self._take(2 * FREQUENCIES)
-        self.snippet_place = self._take(2 * FREQUENCIES)
-        self.snippet_expected = self._take(2 * FREQUENCIES)
-        self.candidate = self._take(BITS)
-        self.snippet_candidate = self._take(BITS)
+        self.entry_place = self._take(2 * FREQUENCIES)  # own_place one token ago, at a part's first changed token only
         self.answer = self._take(BITS)
         self.anchor = self._take(2)
         self.is_edit, self.is_out, self.is_file, self.is_gap, self.is_start = (self._take(1) for _ in range(5))
-        self.gaps_key, self.gaps4_key, self.gaps8_key, self.gaps16_key = (self._take(1) for _ in range(4))
-        self.wild, self.wild_far, self.agrees = (self._take(1) for _ in range(3))
+        self.gaps_query = tuple(self._take(1) for _ in range(3 + len(FAR)))  # elisions in each window
+        self.gaps_key = tuple(self._take(1) for _ in range(3 + len(FAR)))
+        self.wild_query, self.wild_key = (self._take(1) for _ in range(2))
+        self.changed, self.quoted_before = (self._take(1) for _ in range(2))
         self.in_original, self.in_snippet, self.in_output = (self._take(1) for _ in range(3))
         self.ballast = self._take(16)  # keeps every write's mean at zero, so that LayerNorm's centring changes nothing
         if self._next > HIDDEN:
@@ -105,19 +110,41 @@ def rotation(offset: float) -> Tensor:
     return torch.cat([torch.cat([c, -s], dim=1), torch.cat([s, c], dim=1)])
 
 
-# Standard deviation of the residual stream before layer 0, ..., after layer 4, as measured: LayerNorm's gain undoes it.
-SPREAD = (3.781, 3.797, 3.824, 3.839, 3.849, 3.853)
+# Standard deviation of the residual stream before each layer's attention and feed-forward, as measured: LayerNorm's
+# gain undoes it.
+SPREAD = (
+    (3.7755, 3.8269),
+    (3.7883, 3.8269),
+    (3.8137, 3.8606),
+    (3.8286, 3.8453),
+    (3.8398, 3.8550),
+    (3.8440, 3.8496),
+)
+LAST_SPREAD = 3.85
+START_FILL = 3.0
 
-# Nats, for the last token, tokens 0 to 3, 4 to 7 and 8 to 15 back: a nearer window outweighs the noise of the farther.
-# An elision in a window, or nearer, gives the snippet's keys WILD instead; THRESHOLD is what counts as a match there.
-MATCH = (42.0, 34.0, 26.0, 18.0)
-WILD = (0.0, 12.0, 21.0)
-THRESHOLD = sum(MATCH) - 10.0
-SEGMENT, PRIOR, PRIOR_FREQUENCIES = 80.0, 14.0, 15
-AGREEMENT, AGREEMENT_SHARE, AGREES = 60.0, 0.6, 4.0
-# A snippet's place counts when 16 tokens ago it was the place 16 before; nearer to an elision than 32 it need not.
-CHAIN, CHAIN_SLACK, WILD_FAR = 24.0, 6.0, 22.0
-ORIGINAL_VOTE, SNIPPET_VOTE, CANDIDATE_VOTE = 1.0, 2.0, 0.2
+# Nats, for the last token, tokens 0..3, 4..7, 8..15, 16..31, 32..47 and 48..63 back: a nearer window outweighs the
+# noise of the farther.
+MATCH = (42.0, 34.0, 26.0, 18.0, 13.0, 10.0, 8.0)
+COMPLETE = sum(MATCH)
+# Bits of each window that the last layer's match compares, which has to share its head with a place.
+LAST_BITS = (12, 24, 16, 12, 10, 10, 10)
+# Nats for one unit of the slots `wild`, which must not make the residual stream much longer.
+WILD_UNIT = 40.0
+# A head that copies from a distance stops at an elision with so many nats.
+STOP = 800.0
+SEGMENT = 200.0
+# Of like places in the original a snippet's part stands at the earlier: nats for 2,546 tokens, a radian of the slowest
+# frequency.
+EARLY = 12.0
+# How much of a complete score may be missing where a snippet quotes the original.
+QUOTE_SLACK = 7.0
+PRIOR, PRIOR_OF_MATCH, PLACE_FREQUENCIES = 14.0, 6.0, 16
+# Nats of a snippet's token: at its part's first change, times how near it is to the output's place (found now, and
+# expected from before); after it; and while it only quotes. SNIPPET_BAR is what they have to come to.
+ENTRY, NEAR_SHARE, CHANGED, QUOTED, SNIPPET_BAR = 100.0, 0.5, 60.0, 300.0, 45.0
+ENTRY_COST, ENTRY_AT_START = 13.0, 0.4
+ORIGINAL_VOTE, SNIPPET_VOTE = 1.0, 2.0
 
 
 def model_config(special: SpecialIds) -> OPTConfig:

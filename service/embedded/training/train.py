@@ -1,18 +1,21 @@
 """Trains the embedded model: `python -m service.embedded.training.train --corpus corpus.jsonl.gz --out DIR`.
 
 What is learned are the gains of the copy circuit (`circuit.py`): how many nats a match of each window is worth, the
-thresholds, the prior of a place by frequency, the votes. Each is one factor over a block of weights, so a few hundred
-steps are enough, and the circuit stays exact. Training all weights freely needs far more tokens than that before it
+bars, the prior of a place by frequency, the votes. Each is one factor over a block of weights, so a few hundred steps
+are enough, and the circuit stays exact. Training all weights freely needs far more tokens than that before it
 does better than it does harm.
 
-Writes `model.safetensors` in half precision, `config.json` and `training.json` (recipe and gains; `--resume` goes on
-from one). Runs on CPU or GPU; deterministic by seed as far as torch is.
+Writes `model.safetensors` in half precision, `config.json`, `training.json` (recipe and gains; `--resume` goes on
+from one) and `SHA256SUMS` of these and the tokenizer. With `--minutes 0` it writes the circuit with gains of one and
+needs no corpus. Runs on CPU or GPU; deterministic by seed as far as torch is.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -27,6 +30,9 @@ from service.embedded.training.edits import EditSampler
 from service.embedded.training.gains import GainedModel
 from service.embedded.training.prompt import Sample, encode_edit, special_ids
 from service.embedded.training.sources import read_corpus
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+SUMMED_FILES = ("config.json", "model.safetensors", *TOKENIZER_FILES)
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ def loss_of(model: GainedModel, batch: list[Sample], device: torch.device) -> tu
     return torch.nn.functional.cross_entropy(logits, target), len(target), int(wrong.sum()), exact
 
 
-def train(recipe: Recipe, corpus: Path, tokenizer_path: Path, out: Path, resume: Path | None) -> None:
+def train(recipe: Recipe, corpus: Path | None, tokenizer_path: Path, out: Path, resume: Path | None) -> None:
+    """corpus: None only where the recipe has no minutes."""
     torch.manual_seed(recipe.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tokenizer = Tokenizer.from_file(str(tokenizer_path))
@@ -94,7 +101,8 @@ def train(recipe: Recipe, corpus: Path, tokenizer_path: Path, out: Path, resume:
         with torch.no_grad():
             model.factors.copy_(torch.tensor([earlier[name] for name in model.names]))
     optimizer = torch.optim.Adam([model.factors], lr=recipe.learning_rate, betas=(0.9, 0.98))
-    stream = batches(EditSampler(read_corpus(corpus), recipe.seed), tokenizer, recipe)
+    files = read_corpus(corpus) if corpus is not None else {}
+    stream = batches(EditSampler(files, recipe.seed), tokenizer, recipe)
 
     begin, step, seen, saved = time.monotonic(), 0, 0, time.monotonic()
     window = [0, 0, 0, 0]  # answer tokens, wrong tokens, exact answers, answers
@@ -125,12 +133,13 @@ def train(recipe: Recipe, corpus: Path, tokenizer_path: Path, out: Path, resume:
             )
             window = [0, 0, 0, 0]
         if time.monotonic() - saved > 240:
-            save(model, out, recipe, step, seen)
+            save(model, out, tokenizer_path, recipe, step, seen)
             saved = time.monotonic()
-    save(model, out, recipe, step, seen)
+    save(model, out, tokenizer_path, recipe, step, seen)
 
 
-def save(model: GainedModel, out: Path, recipe: Recipe, step: int, seen: int) -> None:
+def save(model: GainedModel, out: Path, tokenizer_path: Path, recipe: Recipe, step: int, seen: int) -> None:
+    """Writes the model's folder, with the tokenizer's files copied into it where they come from another."""
     with torch.no_grad():
         state = {**model.model.state_dict(), **model.weights()}
         gains = dict(zip(model.names, (round(factor, 5) for factor in model.factors.tolist()), strict=True))
@@ -138,11 +147,16 @@ def save(model: GainedModel, out: Path, recipe: Recipe, step: int, seen: int) ->
     model.model.save_pretrained(out, state_dict=half)
     record = {"recipe": asdict(recipe), "steps": step, "tokens": seen, "gains": gains}
     (out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
+    for name in TOKENIZER_FILES:
+        if tokenizer_path.parent.resolve() != out.resolve():
+            shutil.copyfile(tokenizer_path.parent / name, out / name)
+    lines = [f"{hashlib.sha256((out / name).read_bytes()).hexdigest()}  {name}\n" for name in sorted(SUMMED_FILES)]
+    (out / "SHA256SUMS").write_text("".join(lines))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--corpus", type=Path, help="needed unless --minutes is 0")
     parser.add_argument("--tokenizer", type=Path, default=Path(__file__).parents[1] / "tokenizer.json")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--resume", type=Path)
@@ -150,6 +164,8 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=Recipe.learning_rate)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.corpus is None and options.minutes > 0:
+        parser.error("--corpus is needed to train; --minutes 0 writes the circuit as it is")
     recipe = Recipe(minutes=options.minutes, learning_rate=options.learning_rate, seed=options.seed)
     train(recipe, options.corpus, options.tokenizer, options.out, options.resume)
 

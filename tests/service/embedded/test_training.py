@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import json
 import random
 from pathlib import Path
@@ -10,18 +12,22 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
+from transformers import OPTForCausalLM
 
 from drafts.align import UpdateSnippet, plan_edit
 from evals.example_edits import load_examples
 from service.config import EMBEDDED_MODEL_PATH, PromptFormatName
 from service.embedded.training.circuit import CircuitBuilder
 from service.embedded.training.edits import EditSampler, SyntheticEdit
+from service.embedded.training.feedforward import exclusive_or
 from service.embedded.training.gains import GainedModel
 from service.embedded.training.layout import golay_words, position_codes, rotation
 from service.embedded.training.prompt import encode_edit, special_ids
 from service.embedded.training.sources import SourceError, fetch, read_packages, source_text
+from service.embedded.training.train import Recipe, train
 from service.prompts import load_prompt_format
 from service.types import ApplyRequest, SourceFile
+from service.weights import verify
 
 MARKER = "# ... existing code ..."
 
@@ -95,18 +101,85 @@ def test_training_writes_the_format_that_is_served(tokenizer: Tokenizer, sampler
         compared += 1
 
 
-def test_the_untrained_circuit_copies_a_file(tokenizer: Tokenizer) -> None:
-    builder = CircuitBuilder(special_ids(tokenizer), seed=0)
-    model = builder.build().eval()
-    text = "\n".join(
-        f"def f{i}(x):\n    y{i} = x + {i}\n    return y{i}\n" for i in random.Random(0).sample(range(99), 8)
-    )
-    quote = text.split("\n")[4]
-    edit = SyntheticEdit(text, text, (quote,), elided_start=True, elided_end=True)
+def answered(model: OPTForCausalLM, tokenizer: Tokenizer, edit: SyntheticEdit) -> tuple[list[int], list[int]]:
+    """(what the model takes for the result, given the right text so far; the right result)."""
     sample = encode_edit(tokenizer, edit)
     with torch.no_grad():
         logits = model(input_ids=torch.tensor([sample.ids])).logits[0]
-    assert logits[sample.answer - 1 : -1].argmax(-1).tolist() == sample.ids[sample.answer :]
+    return logits[sample.answer - 1 : -1].argmax(-1).tolist(), sample.ids[sample.answer :]
+
+
+@pytest.fixture(scope="module")
+def circuit(tokenizer: Tokenizer) -> OPTForCausalLM:
+    model = CircuitBuilder(special_ids(tokenizer), seed=0).build()
+    model.eval()
+    return model
+
+
+def test_a_snippet_is_entered_at_its_place_and_left_there(circuit: OPTForCausalLM, tokenizer: Tokenizer) -> None:
+    """Its first lines, alone, stand after every function of the file."""
+    functions = [
+        "def area(width, height):\n    return width * height\n",
+        "def perimeter(sides):\n    total = sum(sides)\n    return total\n",
+        "def greeting(name):\n    print('Hello, ' + name)\n",
+        "def digest(path):\n    with open(path) as file:\n        return sha256(file.read())\n",
+    ]
+    before = "\n\n".join(functions)
+    for at, (old, new) in enumerate(
+        (
+            ("width * height", "abs(width * height)"),
+            ("sum(", "math.fsum("),
+            ("'Hello, '", "'Dear '"),
+            ("open(", "gzip.open("),
+        )
+    ):
+        changed = functions[at].replace(old, new)
+        after = "\n\n".join([*functions[:at], changed, *functions[at + 1 :]])
+        piece = ("" if at == 0 else "\n") + changed + ("" if at == 3 else "\n\n" + functions[at + 1].split("\n")[0])
+        found, right = answered(circuit, tokenizer, SyntheticEdit(before, after, (piece,), at > 0, at < 3))
+        assert found == right, old
+
+
+def test_a_snippet_that_only_quotes_changes_nothing(circuit: OPTForCausalLM, tokenizer: Tokenizer) -> None:
+    text = "\n".join(
+        f"def f{i}(x):\n    y{i} = x + {i}\n    return y{i}\n" for i in random.Random(0).sample(range(99), 8)
+    )
+    lines = text.split("\n")
+    for start, end in ((4, 5), (5, 12), (8, 10)):
+        edit = SyntheticEdit(text, text, ("\n".join(lines[start:end]),), elided_start=True, elided_end=True)
+        found, right = answered(circuit, tokenizer, edit)
+        assert found == right
+
+
+def test_lines_are_deleted_and_appended(circuit: OPTForCausalLM, tokenizer: Tokenizer) -> None:
+    lines = [
+        f"{word} = load('{word}')" for word in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+    ]
+    before = "\n".join(lines) + "\n"
+    cut = [*lines[:3], *lines[5:]]
+    middle = SyntheticEdit(before, "\n".join(cut) + "\n", ("\n".join(cut[1:5]),), True, True)
+    grown = [*lines, "print(alpha)"]
+    bottom = SyntheticEdit(before, "\n".join(grown) + "\n", ("\n".join(grown[-4:]) + "\n",), True, False)
+    for edit in (middle, bottom):
+        found, right = answered(circuit, tokenizer, edit)
+        assert found == right
+
+
+def test_exclusive_or_of_bits(circuit: OPTForCausalLM) -> None:
+    """Of all sums that two, three and four bits can have, and zero where one of them is zero."""
+    layer = copy.deepcopy(circuit.model.decoder.layers[0])
+    for terms in (2, 3, 4):
+        with torch.no_grad():
+            for linear in (layer.fc1, layer.fc2):
+                linear.weight.zero_()
+                linear.bias.zero_()
+            assert exclusive_or(layer, 0, slice(7, 8), terms) == terms - 1
+            for bits in itertools.product((-1.0, 1.0), repeat=terms):
+                for known in (bits, (0.0, *bits[1:])):
+                    x = torch.zeros(layer.fc1.in_features)
+                    x[7] = sum(known)
+                    result = float((x + layer.fc2(layer.fc1(x).relu()))[7])
+                    assert result == pytest.approx(0.0 if 0.0 in known else (-1.0) ** known.count(-1.0))
 
 
 def test_gains_of_one_change_nothing(tokenizer: Tokenizer) -> None:
@@ -128,6 +201,15 @@ def test_the_weights_are_what_the_program_makes_of_the_recipe(tokenizer: Tokeniz
     for name, tensor in shipped.items():
         assert tensor.dtype == torch.float16
         assert torch.allclose(tensor.float(), made[name], rtol=2e-3, atol=1e-4), name
+
+
+def test_the_program_lists_what_it_writes(tmp_path: Path) -> None:
+    """Without training it needs no corpus; the service then takes the folder for what its list says."""
+    train(Recipe(minutes=0), None, EMBEDDED_MODEL_PATH / "tokenizer.json", tmp_path, None)
+    assert set(verify(tmp_path)) == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert json.loads((tmp_path / "training.json").read_text())["steps"] == 0
+    shipped = verify(EMBEDDED_MODEL_PATH)
+    assert verify(tmp_path)["config.json"] == shipped["config.json"]
 
 
 def test_sources_are_pinned_and_permissive() -> None:
