@@ -78,6 +78,11 @@ class Lines:
             found.setdefault(line, []).append(index)
         return found
 
+    def places(self, block: tuple[str, ...]) -> list[int]:
+        """Where the lines of a block, at least one, stand one after the other as they are; ascending."""
+        contents, size = self.contents, len(block)
+        return [at for at in self.positions.get(block[0].strip(), ()) if contents[at : at + size] == block]
+
     def weight(self, stripped: str) -> float:
         """How much it says that a stripped line matches: about 1 for a unique line, little for a common brace."""
         found = self.positions.get(stripped)

@@ -142,8 +142,7 @@ class _Placing:
         """The only lines [low, high) of the original that the lines at both ends of a segment tell."""
         size = segment.end - segment.start
         if size >= 2 * _TELLING and segment.may_be_unchanged and segment.open_before and segment.open_after:
-            places = self.original.positions.get(self.snippet.stripped[segment.start], ())
-            whole = [at for at in places if self._run(at, segment.start, 1, size) == size]
+            whole = self.original.places(self.snippet.contents[segment.start : segment.end])
             if len(whole) == 1:
                 return whole[0], whole[0] + size
         heads, tails = self._edges(segment, 1), self._edges(segment, -1)
@@ -168,11 +167,12 @@ class _Placing:
         The outermost one does when it stands there only, and so do a few together.
         """
         edge = segment.start if step > 0 else segment.end - 1
-        places = self.original.positions.get(self.snippet.stripped[edge], ())
-        least = 1 if len(places) == 1 else _TELLING
-        outside = 0 if step > 0 else 1
-        room = min(least, segment.end - segment.start)
-        return [at + outside for at in places if self._run(at, edge, step, room) == least]
+        size = 1 if len(self.original.positions.get(self.snippet.stripped[edge], ())) == 1 else _TELLING
+        start = segment.start if step > 0 else segment.end - size
+        if size > segment.end - segment.start:
+            return []
+        places = self.original.places(self.snippet.contents[start : start + size])
+        return places if step > 0 else [at + size for at in places]
 
     def _equal(self, at: int, index: int) -> bool:
         return 0 <= at < len(self.original) and self.original.contents[at] == self.snippet.contents[index]

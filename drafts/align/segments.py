@@ -120,8 +120,7 @@ def _shown(original: Lines, lines: Sequence[str]) -> list[tuple[bool, bool]]:
             break
         found = [
             (not any(original.stripped[:at]), not any(original.stripped[at + len(shown) :]))
-            for at in original.positions.get(shown[0].strip(), ())
-            if original.contents[at : at + len(shown)] == shown
+            for at in original.places(shown)
         ]
         if found:
             return found
