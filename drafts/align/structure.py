@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from tree_sitter import Node, Tree
@@ -71,14 +71,13 @@ class Syntax:
         """The lines [start, end) of the nodes on lines of their own that begin before line `row` and end after it."""
         found = self._across.get(row)
         if found is None:
-            around = self.node_lines(row - 1, row)
-            found = self._across[row] = frozenset((start, end) for start, end in around if start < row < end)
+            nodes = (node for node, _ in self._nodes(row - 1, row) if node.start_point[0] < row <= node.end_point[0])
+            found = self._across[row] = frozenset(each for each in self._own_lines(nodes) if each[0] < row < each[1])
         return found
 
     def node_lines(self, low: int, high: int) -> set[tuple[int, int]]:
         """The lines [start, end) of the nodes on lines of their own of which a line in [low, high) is part."""
-        each = (self._own_lines(node) for node, _ in self._nodes(low, high) if not node.is_error)
-        return {lines for lines in each if lines is not None}
+        return set(self._own_lines(node for node, _ in self._nodes(low, high)))
 
     def names_within(self, low: int, high: int) -> list[str]:
         """What the definitions define that begin and end within lines [low, high), what belongs to them aside."""
@@ -169,7 +168,12 @@ class Syntax:
                 return above, len(text) - 1
         return 0, 0
 
-    def _own_lines(self, node: Node) -> tuple[int, int] | None:
+    def _own_lines(self, nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
+        """The lines of those nodes that stand on lines of their own."""
+        each = (self._lines_of(node) for node in nodes if not node.is_error)
+        return (lines for lines in each if lines is not None)
+
+    def _lines_of(self, node: Node) -> tuple[int, int] | None:
         """The lines of a node that stands on lines of its own.
 
         Nothing but blanks comes before it on its first line, nothing but a separator or a comment after it on its last.
