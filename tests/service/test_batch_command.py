@@ -110,7 +110,10 @@ def test_interrupted_it_keeps_what_it_has(folder: Path, spawn: Callable[..., Any
     (folder / "b.py").write_text("".join(f"x{i} = {i}\n" for i in range(400)))
     jobs = [{"file": "a.py", "update": SNIPPET}, {"file": "b.py", "update": "x0 = 7\n# ... existing code ...\n"}]
     (folder / "jobs.jsonl").write_text("".join(f"{json.dumps(job)}\n" for job in jobs))
-    command = [sys.executable, "-m", "service.cli", "batch", "jobs.jsonl", "--in-place", "--json", "out.jsonl"]
+    # Whoever starts the tests in the background has SIGINT ignored, in the processes below it as well.
+    as_in_a_terminal = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"import signal; {as_in_a_terminal}; from service.cli import main; main()"
+    command = [sys.executable, "-c", program, "batch", "jobs.jsonl", "--in-place", "--json", "out.jsonl"]
     with subprocess.Popen(
         [*command, "--address", spawn(0.005).address],
         cwd=folder,

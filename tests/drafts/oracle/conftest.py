@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pytest
 import torch
 
+from drafts.align import plan_edit
+from drafts.align.plan import UpdateSnippet
 from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
@@ -22,9 +25,11 @@ from drafts.reference.loop import Output, Params, SpeculativeLoop
 from drafts.reference.penalties import Penalizer
 from drafts.reference.stops import Stopper
 from drafts.text_tokens import TextTokens
-from service.config import EMBEDDED_MODEL_PATH
+from service.config import EMBEDDED_MODEL_PATH, PromptFormatName
 from service.engine.vllm import VllmEngine
+from service.prompts import load_prompt_format
 from service.prompts.tokenization import TextTokenizer
+from service.types import ApplyRequest, SourceFile
 
 K = 64  # of the session's engine
 
@@ -80,7 +85,8 @@ class Served:
         from vllm.sampling_params import RequestOutputKind, SamplingParams
 
         params = SamplingParams(
-            **{"temperature": 0.0, "seed": seed, **sampling},
+            # The reference ends nowhere unless it is told to, so neither does this.
+            **{"temperature": 0.0, "seed": seed, "ignore_eos": True, **sampling},
             output_kind=RequestOutputKind.FINAL_ONLY,
             extra_args=encode(draft, prompt, key),
         )
@@ -144,7 +150,10 @@ def tokenizer() -> TextTokenizer:
     return TextTokenizer.load(EMBEDDED_MODEL_PATH)
 
 
-FILE = """def area(width, height):
+FILE = """import math
+
+
+def area(width, height):
     \"\"\"Square metres.\"\"\"
     return width * height
 
@@ -156,18 +165,36 @@ def volume(width, height, depth):
 def perimeter(width, height):
     return 2 * (width + height)
 """
-EDIT = """    \"\"\"Square metres.\"\"\"
+SNIPPET = """# ... existing code ...
+
+
+def area(width, height):
+    \"\"\"Square metres.\"\"\"
     check(width, height)
     return width * height
+
+
+# ... existing code ...
 """
 
 
 @pytest.fixture(scope="session")
-def prompt(tokenizer: TextTokenizer) -> list[int]:
-    """A small file and edit as the embedded model is asked."""
-    file, edit, out, eos = map(tokenizer.control_id, ("<file>", "<edit>", "<out>", "<eos>"))
-    body, snippet = tokenizer.encode_text(FILE), tokenizer.encode_text(EDIT)
-    return [eos, *[file] * 4, *body, *[edit] * 4, *snippet, *[out] * 4]
+def prompt() -> list[int]:
+    """A small file and edit as the service asks the embedded model: it answers with more tokens than any test draws."""
+    file = SourceFile(path="area.py", data=FILE.encode(), text=FILE, language="python")
+    edit = UpdateSnippet(SNIPPET)
+    plan = plan_edit(FILE, edit, file.language)
+    prompt_format = load_prompt_format(PromptFormatName.EMBEDDED, EMBEDDED_MODEL_PATH)
+    return list(prompt_format.render(ApplyRequest("oracle", file, edit), plan).token_ids)
+
+
+def short_prompts(tokenizer: TextTokenizer, count: int = 60) -> Iterator[list[int]]:
+    """A few words over and over: the model is of several minds about what comes next. Deterministic."""
+    words = [tokenizer.encode_text(word)[0] for word in (" os", " le", " event", " source")]
+    start = [tokenizer.control_id("<eos>"), *[tokenizer.control_id("<file>")] * 4]
+    for seed in range(count):
+        rng = random.Random(seed)
+        yield [*start, *(rng.choice(words[: rng.choice([2, 3])]) for _ in range(rng.choice([12, 16, 20, 24])))]
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ that path, so cells differ in how many drafts were accepted and in what the reje
 from __future__ import annotations
 
 import functools
-import random
 from collections import Counter
 from dataclasses import dataclass
 
@@ -20,13 +19,14 @@ from drafts.reference.engine import TorchEngine
 from drafts.reference.penalties import Penalizer, Penalties
 from drafts.reference.types import token_tensor
 from service.prompts.tokenization import TextTokenizer
-from tests.drafts.oracle.conftest import Served, follow, goodness_of_fit, tail
+from tests.drafts.oracle.conftest import Served, follow, goodness_of_fit, short_prompts, tail
 
 pytestmark = pytest.mark.engine
 
 PATH = 4
 REQUESTS = 700
 THIRDS = 3
+ENOUGH = 30
 SIGNIFICANT = 1e-3
 
 Cell = tuple[int, ...]
@@ -82,13 +82,7 @@ def look_ahead(target: TorchEngine, prompt: list[int], penalties: Penalties) -> 
 @functools.cache
 def find_uncertain(target: TorchEngine, tokenizer: TextTokenizer, penalties: Penalties) -> Uncertain:
     """Of some short prompts the one whose drafted positions are the least certain. Deterministic."""
-    words = [tokenizer.encode_text(word)[0] for word in (" os", " le", " event", " source")]
-    start = [tokenizer.control_id("<eos>"), *[tokenizer.control_id("<file>")] * 4]
-    found: list[Uncertain] = []
-    for seed in range(60):
-        rng = random.Random(seed)
-        body = [rng.choice(words[: rng.choice([2, 3])]) for _ in range(rng.choice([12, 16, 20, 24]))]
-        found.append(look_ahead(target, [*start, *body], penalties))
+    found = [look_ahead(target, prompt, penalties) for prompt in short_prompts(tokenizer)]
     return max(found, key=lambda one: sum(p * (1 - p) for p in one.likelihoods[1:]) * one.likelihoods[0])
 
 
@@ -128,15 +122,14 @@ async def test_drafts_leave_the_distribution_as_it_is(
             max_tokens=PATH + 1,
             seeds=range(first_seed, first_seed + REQUESTS),
             temperature=1.0,
-            ignore_eos=True,
             **sampling,
         )
         counts.append(Counter(case.cell(one.tokens) for one in drawn))
         drafted += sum(one.report.drafted for one in drawn)
         accepted += sum(one.report.accepted for one in drawn)
-    # Drafts were made, and neither all nor none of them were kept.
+    # Drafts were made, and enough of them were kept, and not kept, to tell by.
     assert drafted > REQUESTS / 2
-    assert 0.1 * drafted < accepted < 0.9 * drafted
+    assert min(accepted, drafted - accepted) >= ENOUGH
     with_drafts, without = counts
     expected = case.expected()
     assert goodness_of_fit(without, expected) > SIGNIFICANT
@@ -156,7 +149,6 @@ async def test_a_certain_draft_is_accepted_as_often_as_it_is_likely(
         max_tokens=3,
         seeds=range(10_000, 10_000 + REQUESTS),
         temperature=1.0,
-        ignore_eos=True,
     )
     drafted = [one for one in drawn if one.tokens[0] == case.path[0] and one.report.drafted]
     assert len(drafted) > REQUESTS / 4

@@ -78,7 +78,7 @@ async def test_the_model_s_own_end(
     tokens: list[int] = plain.tokens.tolist()
     for predicted in ([*tokens, eos], [*tokens, eos, *tokens]):
         expected = oracle(prompt, follow(predicted), Params(400, K), stopper=Stopper([eos]))
-        drawn = await served.run(prompt, follow(predicted), max_tokens=400)
+        drawn = await served.run(prompt, follow(predicted), max_tokens=400, ignore_eos=False)
         assert drawn.tokens == [*tokens, eos]
         assert expected.tokens.tolist() == tokens
         assert drawn.reason == "stop"
