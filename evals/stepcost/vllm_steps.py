@@ -66,9 +66,13 @@ def measure(
                 "num_speculative_tokens": MAX_DRAFT_TOKENS,
             },
         )
-        for draft_tokens, context, batch in grid:
-            log.write_bytes(b"")
-            yield Cell(draft_tokens, context, batch, _cell(engine, log, draft_tokens, context, batch, repeats))
+        try:
+            for draft_tokens, context, batch in grid:
+                log.write_bytes(b"")
+                yield Cell(draft_tokens, context, batch, _cell(engine, log, draft_tokens, context, batch, repeats))
+        finally:
+            # Left to the collector, the engine's process may outlive this one's last line, which then waits for it.
+            engine.llm_engine.engine_core.shutdown()
 
 
 def _generated(repeats: int) -> int:
