@@ -21,6 +21,7 @@ pytestmark = pytest.mark.engine
 K = 64
 # Output tokens where a test needs no whole answer.
 PART = 150
+BEGUN = 8
 
 
 @dataclass(frozen=True)
@@ -310,8 +311,10 @@ async def test_sampled_output_repeats_with_its_seed(engine: VllmEngine, short: C
 
 async def test_nearly_greedy_sampling_accepts_the_greedy_tokens(engine: VllmEngine, short: Case) -> None:
     """At a temperature near 0 the greedy tokens have all the probability: a draft of them is accepted whole."""
-    drafted = await ask(engine, short.prompt, plan(short.tokens), temperature=0.0001, seed=7)
-    assert first_difference(short.tokens[:PART], drafted.tokens) is None
+    # The model chooses how an answer begins by a hair, and no temperature that vLLM allows is low enough for that.
+    begun, rest = [*short.prompt, *short.tokens[:BEGUN]], short.tokens[BEGUN:]
+    drafted = await ask(engine, begun, plan(rest), temperature=0.0001, seed=7)
+    assert first_difference(rest[:PART], drafted.tokens) is None
     assert drafted.report.target_passes <= PART / 32 + 3
 
 
