@@ -21,7 +21,7 @@ from service.client import (
     UnifiedDiff,
     UpdateSnippet,
 )
-from service.command_exit import NOT_APPLIED, USAGE, failure, service_failures
+from service.command_exit import NOT_APPLIED, USAGE, failure, own_service_flags, service_failures
 from service.diff import unified_diff
 from service.launch import service_at
 from service.shown_path import shown_path
@@ -56,8 +56,7 @@ def apply(
     """
     if diff and in_place:
         raise failure(USAGE, "choose one of --diff and --in-place")
-    if address is not None and (config is not None or model is not None):
-        raise failure(USAGE, "--config and --model are for a service of one's own: leave out --address")
+    flags = own_service_flags(address, config, model)
     edit = _edit(update, patch, blocks, instruction)
     before = _read(str(file))
     shown = shown_path(file)
@@ -69,7 +68,6 @@ def apply(
         language=language,
         draft=DraftOptions(enabled=drafting),
     )
-    flags = [*(("--config", str(config)) if config else ()), *(("--model", model) if model else ())]
     if address is None and not quiet:
         typer.echo("starting a service of one's own; --address HOST:PORT asks a running one ...", err=True)
     applied = _apply(call, address, flags, timeout)

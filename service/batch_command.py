@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Final, TextIO
@@ -18,7 +18,7 @@ from service.agreement import Agreement
 from service.atomic_write import ChangedMeanwhile, replace_content
 from service.batch_jobs import Job, JobsError, read_jobs
 from service.client import AppliedEdit, BatchOutcome, Client, EditCall
-from service.command_exit import NOT_APPLIED, USAGE, failure, service_failures
+from service.command_exit import NOT_APPLIED, USAGE, failure, own_service_flags, service_failures
 from service.diff import unified_diff
 from service.launch import service_at
 from service.shown_path import shown_path
@@ -50,13 +50,11 @@ def batch(
     status: 0 when all were applied, 1 when some were not, 2 for bad jobs, 3 when there was no service, 130 when
     interrupted: what was written stays.
     """
-    if address is not None and (config is not None or model is not None):
-        raise failure(USAGE, "--config and --model are for a service of one's own: leave out --address")
+    flags = own_service_flags(address, config, model)
     try:
-        todo = dict(enumerate(read_jobs(jobs.read_text(encoding="utf-8").splitlines())))
+        todo = read_jobs(jobs.read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError, JobsError) as error:
         raise failure(USAGE, f"{jobs}: {_what(error)}") from error
-    flags = [*(("--config", str(config)) if config else ()), *(("--model", model) if model else ())]
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         try:
@@ -82,7 +80,7 @@ class _Run:
     """The jobs by number, and what has become of them so far."""
 
     def __init__(
-        self, jobs: dict[int, Job], *, in_place: bool, drafting: bool, report: TextIO | None, console: Console
+        self, jobs: Sequence[Job], *, in_place: bool, drafting: bool, report: TextIO | None, console: Console
     ) -> None:
         self._jobs = jobs
         self._in_place = in_place
@@ -106,7 +104,7 @@ class _Run:
 
     def _calls(self) -> Iterator[tuple[str, EditCall]]:
         # Read as the service has room for them, by a thread of gRPC's: what fails here must not end the call.
-        for number, job in self._jobs.items():
+        for number, job in enumerate(self._jobs):
             try:
                 content = job.file.read_bytes()
             except OSError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from drafts.align.plan import Instruction, UnifiedDiff, UpdateSnippet
 from service.client_codec import ClientEdit, EditCall, SearchReplaceText
@@ -32,7 +32,7 @@ class Job(BaseModel):
     patch: str | None = None
     blocks: str | None = None
     instruction: str | None = None
-    language: str = Field(default="")
+    language: str = ""
 
     @property
     def edit(self) -> ClientEdit | None:

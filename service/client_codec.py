@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
@@ -138,37 +138,27 @@ _SOURCES: Final = {
 
 
 def unary_request(call: EditCall) -> pb.ApplyEditRequest:
-    return pb.ApplyEditRequest(
-        file=_file(call),
-        edit=_edit(call),
-        request_class=_REQUEST_CLASSES[call.request_class],
-        sampling=_sampling(call.sampling),
-        draft=_draft(call.draft),
-        model=call.model,
-    )
+    return pb.ApplyEditRequest(**_fields(call))
 
 
 def stream_request(call: EditCall) -> pb.StreamApplyEditRequest:
-    return pb.StreamApplyEditRequest(
-        file=_file(call),
-        edit=_edit(call),
-        request_class=_REQUEST_CLASSES[call.request_class],
-        sampling=_sampling(call.sampling),
-        draft=_draft(call.draft),
-        model=call.model,
-    )
+    return pb.StreamApplyEditRequest(**_fields(call))
 
 
 def batch_request(item_id: str, call: EditCall) -> pb.BatchApplyEditsRequest:
-    return pb.BatchApplyEditsRequest(
-        item_id=item_id,
-        file=_file(call),
-        edit=_edit(call),
-        request_class=_REQUEST_CLASSES[call.request_class],
-        sampling=_sampling(call.sampling),
-        draft=_draft(call.draft),
-        model=call.model,
-    )
+    return pb.BatchApplyEditsRequest(item_id=item_id, **_fields(call))
+
+
+def _fields(call: EditCall) -> dict[str, Any]:
+    """What the requests of all three calls have in common, by the name of the field."""
+    return {
+        "file": _file(call),
+        "edit": _edit(call),
+        "request_class": _REQUEST_CLASSES[call.request_class],
+        "sampling": _sampling(call.sampling),
+        "draft": _draft(call.draft),
+        "model": call.model,
+    }
 
 
 def _file(call: EditCall) -> pb.SourceFile:

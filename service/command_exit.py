@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import typer
@@ -31,6 +32,13 @@ def failure(status: int, message: str) -> typer.Exit:
     """To be raised; prints the message."""
     typer.echo(f"redraft: {message}", err=True)
     return typer.Exit(status)
+
+
+def own_service_flags(address: str | None, config: Path | None, model: str | None) -> list[str]:
+    """Flags of `redraft serve` for a service of one's own. Exits where an address says that there is to be none."""
+    if address is not None and (config is not None or model is not None):
+        raise failure(USAGE, "--config and --model are for a service of one's own: leave out --address")
+    return [*(("--config", str(config)) if config else ()), *(("--model", model) if model else ())]
 
 
 @contextmanager
