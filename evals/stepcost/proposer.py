@@ -32,8 +32,11 @@ class FixedWidthProposer:
         del slot_mappings
         drafts: list[list[int]] = []
         for row, sampled in enumerate(sampled_token_ids):
+            if not sampled:
+                drafts.append([])
+                continue
             left = self._max_model_len - int(num_tokens_no_spec[row]) - 1
-            k = max(min(int(token_ids_cpu[row, 0]), self._max_draft_tokens, left), 0) if sampled else 0
+            k = max(min(int(token_ids_cpu[row, 0]), self._max_draft_tokens, left), 0)
             # A model with made-up weights repeats itself: another token than the last one is hardly ever right.
             drafts.append([(sampled[-1] + 1) % self._vocabulary] * k)
         rows = [len(draft) for draft, sampled in zip(drafts, sampled_token_ids, strict=True) if sampled]
