@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from evals.stepcost.profile import Cell, StepCostError
-from evals.stepcost.proposer import LOG_VARIABLE
+from evals.stepcost.proposer import LOG_VARIABLE, WIDTH_VARIABLE
 from service.config import MAX_DRAFT_TOKENS, EngineConfig
 from service.engine.vllm import environment
 
@@ -42,11 +42,11 @@ def measure(
     if limit is not None and longest > limit:
         raise StepCostError(f"the shape's {limit} positions leave room for a context of {limit - room} at most")
     with tempfile.TemporaryDirectory() as work:
-        folder, log = Path(work) / "model", Path(work) / "steps"
+        folder, log, width = (Path(work) / name for name in ("model", "steps", "width"))
         folder.mkdir()
         shutil.copy(file, folder / "config.json")
         os.environ.update(environment(EngineConfig(kv_cache_gib=kv_cache_gib)))
-        os.environ[LOG_VARIABLE] = str(log)
+        os.environ.update({LOG_VARIABLE: str(log), WIDTH_VARIABLE: str(width)})
         from vllm import LLM
 
         engine = LLM(
@@ -59,7 +59,7 @@ def measure(
             max_num_seqs=max(batch for _, _, batch in grid),
             max_num_batched_tokens=max(8192, max(batch for _, _, batch in grid) * (MAX_DRAFT_TOKENS + 1)),
             enforce_eager=eager,
-            enable_prefix_caching=False,
+            enable_prefix_caching=True,  # the widths of a context have one prompt: it is read once
             speculative_config={
                 "method": "custom_class",
                 "model": _PROPOSER,
@@ -69,6 +69,7 @@ def measure(
         try:
             for draft_tokens, context, batch in grid:
                 log.write_bytes(b"")
+                width.write_text(str(draft_tokens), encoding="ascii")
                 yield Cell(draft_tokens, context, batch, _cell(engine, log, draft_tokens, context, batch, repeats))
         finally:
             # Left to the collector, the engine's process may outlive this one's last line, which then waits for it.
@@ -85,7 +86,7 @@ def _cell(engine: Any, log: Path, draft_tokens: int, context: int, batch: int, r
 
     tokens = _generated(repeats)
     sampling = SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, temperature=0, detokenize=False)
-    prompts = [TokensPrompt(prompt_token_ids=[draft_tokens, *[2 + row % 5] * (context - 1)]) for row in range(batch)]
+    prompts = [TokensPrompt(prompt_token_ids=[2 + row] * context) for row in range(batch)]
     engine.generate(prompts, sampling, use_tqdm=False)
     calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     full = [batch, draft_tokens, draft_tokens]
