@@ -74,10 +74,11 @@ def section(run: RunFile, report: IdentityReport, edits: Edits, *, alone: bool) 
         name=f"identity-{run.letter}",
         title="Identity" if alone else f"Identity, run {run.letter}",
         lead="Every edit decoded with and without drafting on one engine, and compared token for token.",
-        blocks=(plot, _rates(run, rows), _differences(run, rows, edits)),
+        blocks=(plot, _rates(run, rows), *_differences(run, rows, edits)),
         notes=(
             "The control decodes without drafting twice, and at another concurrency: what differs there is not the "
             "drafter's doing.",
+            *([] if any(row.differences for row in rows) else ["No output differed."]),
             *dict.fromkeys(left_out),
         ),
     )
@@ -104,7 +105,8 @@ def _rates(run: RunFile, rows: list[Row]) -> Table:
     )
 
 
-def _differences(run: RunFile, rows: list[Row], edits: Edits) -> Table:
+def _differences(run: RunFile, rows: list[Row], edits: Edits) -> tuple[Table, ...]:
+    """A table of all of them; none where no output differed."""
     made: list[tuple[Cell, ...]] = []
     for row in rows:
         for name, found in row.differences:
@@ -126,18 +128,19 @@ def _differences(run: RunFile, rows: list[Row], edits: Edits) -> Table:
                     ),
                 )
             )
-    caption = "Every difference: the first token that differs, how close the model's choice was, how wide the pass was"
     if not made:
-        caption = "No output differed"
-    return Table(
-        f"identity-{run.letter}-differences",
-        caption,
-        (
-            *("edit", "form and concurrency", "position", "without drafting", "with drafting"),
-            *("top-2 margin without, nats", "with", "pass width", "status"),
+        return ()
+    return (
+        Table(
+            f"identity-{run.letter}-differences",
+            "Every difference: the first token that differs, how close the model's choice was, how wide the pass was",
+            (
+                *("edit", "form and concurrency", "position", "without drafting", "with drafting"),
+                *("top-2 margin without, nats", "with", "pass width", "status"),
+            ),
+            tuple(made),
+            frozenset({2, 5, 6, 7}),
         ),
-        tuple(made),
-        frozenset({2, 5, 6, 7}),
     )
 
 

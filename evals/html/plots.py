@@ -12,6 +12,7 @@ _ROW: Final = 26
 _OFFSET_ROW: Final = 11
 _SCATTER_HEIGHT: Final = 320
 _LABEL_WIDTH: Final = 150
+_LEGEND_WIDTH: Final = 480  # pixels, of all columns together
 
 Chart = Any  # Altair's classes name too many type variables to be of use here
 
@@ -44,7 +45,9 @@ def _series(plot: Plot) -> list[str]:
 
 def _color(plot: Plot, shown: list[str], *, legend: bool) -> alt.Color:
     """Of the whole order, so that a series has its colour although others are not in this plot."""
-    found = alt.Legend(orient="top", title=None, columns=3, symbolOpacity=1, labelLimit=_LABEL_WIDTH, values=shown)
+    columns = min(3, len(shown))
+    width = _LEGEND_WIDTH // columns
+    found = alt.Legend(orient="top", title=None, columns=columns, symbolOpacity=1, labelLimit=width, values=shown)
     scale = alt.Scale(domain=list(dict.fromkeys([*plot.order, *shown])))
     return alt.Color("series:N", scale=scale, legend=found if legend else None)
 
