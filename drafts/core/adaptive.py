@@ -11,6 +11,10 @@ from typing import NamedTuple
 # The weight of the belief in a guess as its tokens come: the smaller it is, the more does each acceptance promise.
 GUESS_WEIGHT = 1.0
 
+# How finely beliefs are told apart by `steady_length`: so many classes for each factor of e.
+_CLASSES = 32
+_LEAST = 1e-9
+
 
 @dataclass(slots=True)
 class Beta:
@@ -178,6 +182,22 @@ def _paying(
             middle -= step
         step *= 2
     return low
+
+
+def steady_length(accepted: float, rejected: float, cost_ratio: float, limit: int) -> int:
+    """draft_length for a single stretch as long as it may be, of a belief that is rounded to about 3 per cent.
+
+    The number of tokens per unit of time hardly changes around its maximum, so the rounding costs nothing that could be
+    measured; and what is rounded need be computed only once.
+    """
+    return _class_length(
+        int(_CLASSES * log(max(accepted, _LEAST))), int(_CLASSES * log(max(rejected, _LEAST))), cost_ratio, limit
+    )
+
+
+@lru_cache(maxsize=8192)
+def _class_length(accepted: int, rejected: int, cost_ratio: float, limit: int) -> int:
+    return draft_length([Stretch(exp(accepted / _CLASSES), exp(rejected / _CLASSES), limit)], cost_ratio, limit)
 
 
 @lru_cache(maxsize=4096)

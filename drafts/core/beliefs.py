@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from drafts.core.adaptive import Beta, Stretch
+from drafts.core.adaptive import Beta, StepCost, Stretch, draft_length, steady_length
 from drafts.core.resume import Place
 from drafts.core.source import Cursor
 from drafts.core.tally import Outcome, Segment
@@ -60,31 +58,38 @@ class Beliefs:
         self._regions: dict[int, Beta] = {}
         self._guesses: dict[tuple[Place, SourceKind, int], Beta] = {}
 
-    def stretches(self, segments: Iterable[Segment]) -> list[Stretch]:
-        """The beliefs about the draft tokens of `segments`, which follow a sure cursor."""
-        return [self._stretch(segment) for segment in segments]
+    def length(self, segments: list[Segment], cost: StepCost, limit: int, most: int, likely: int) -> int:
+        """The k for the draft tokens of `segments`, which follow a sure cursor; at most `limit`.
+
+        most: the limit of every pass. likely: the k of the pass before.
+        """
+        region, kind, tokens = segments[0]
+        alone = steady_length(*self._token_belief(region, kind), cost.rounded_marginal, most)
+        if alone <= tokens or len(segments) == 1:  # by far the most frequent case
+            return min(alone, tokens, limit)
+        stretches = [Stretch(*self._token_belief(region, kind), tokens) for region, kind, tokens in segments]
+        return draft_length(stretches, cost.marginal, limit, likely)
+
+    def _token_belief(self, region: int, kind: SourceKind) -> tuple[float, float]:
+        """Accepted and rejected."""
+        belief, own = self._kinds[kind], self._regions.get(region)
+        if own is None:
+            return belief.accepted, belief.rejected
+        return belief.accepted + own.accepted, belief.rejected + own.rejected
 
     def learn(self, outcome: Outcome) -> None:
-        segment = outcome.segment
-        accepted, rejected = float(outcome.accepted), float(outcome.failed)
+        (region, kind, _), accepted, failed = outcome
         if self._trusted:
-            if not outcome.failed:
+            if not failed:
                 return
             self._trusted = False
             self._kinds = {kind: Beta(*prior) for kind, prior in _TOKEN_PRIOR.items()}
-        self._kinds[segment.kind].update(_SHARED * accepted, _SHARED * rejected, _TOKEN_MEMORY)
-        if segment.region >= 0:
-            own = self._regions.get(segment.region)
+        self._kinds[kind].update(_SHARED * accepted, _SHARED * failed, _TOKEN_MEMORY)
+        if region >= 0:
+            own = self._regions.get(region)
             if own is None:
-                own = self._regions[segment.region] = Beta(0.0, 0.0)
-            own.update(accepted, rejected, _TOKEN_MEMORY)
-
-    def _stretch(self, segment: Segment) -> Stretch:
-        kind = self._kinds[segment.kind]
-        own = self._regions.get(segment.region)
-        if own is None:
-            return Stretch(kind.accepted, kind.rejected, segment.tokens)
-        return Stretch(kind.accepted + own.accepted, kind.rejected + own.rejected, segment.tokens)
+                own = self._regions[region] = Beta(0.0, 0.0)
+            own.update(accepted, failed, _TOKEN_MEMORY)
 
     def guess(self, cursor: Cursor) -> Beta:
         """The belief about the next token at a place that is not sure."""
@@ -99,4 +104,4 @@ class Beliefs:
 
 def judge(belief: Beta, hit: bool) -> None:
     """The target's next token shows whether a place was right, drafted or not."""
-    belief.update(float(hit), float(not hit), _GUESS_MEMORY)
+    belief.update(hit, not hit, _GUESS_MEMORY)

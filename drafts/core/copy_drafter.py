@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from operator import itemgetter
 
-from drafts.core.adaptive import Beta, StepCost, draft_length, guess_length
+from drafts.core.adaptive import Beta, StepCost, guess_length
 from drafts.core.beliefs import Beliefs, judge
 from drafts.core.byte_follower import ByteFollower
 from drafts.core.ngram_index import last_grams
@@ -15,6 +15,8 @@ from drafts.core.resume import Departure, Place, Resume
 from drafts.core.source import SURE, Cursor, Source
 from drafts.core.tally import Segment, Tally, clip
 from drafts.core.types import DraftReport, DraftRequest, SourceKind
+
+_CHANCE = itemgetter(0)
 
 # From this many agreeing tokens on, a place in the main source becomes the last known one.
 KNOWN = 3
@@ -161,31 +163,36 @@ class CopyDrafter:
             cursor = None
         elif cursor is not None and cursor.sure:
             return self._draft(cursor, limit)
-        for place in self._places(cursor):
-            tokens, segments = self._draft(place, limit)
+        for chance, place in self._places(cursor):
+            tokens, segments = self._draft(place, limit, chance)
             if tokens:
                 self._cursor = place
                 return tokens, segments
         return [], []
 
-    def _places(self, current: Cursor | None) -> list[Cursor]:
-        """Where to draft from, the likeliest first; all places considered are judged by the next token."""
+    def _places(self, current: Cursor | None) -> list[tuple[float, Cursor]]:
+        """Where to draft from, each place once, with the chance of its first token; the likeliest first, and among
+        equals the most trusted. All places are judged by the next token."""
         found: list[tuple[float, Cursor]] = []
+        seen: set[tuple[Source, int]] = set()
         for cursor in self._candidates(current):
+            source, position = key = cursor.source, cursor.position
+            if key in seen or position >= len(source.tokens):
+                continue
+            seen.add(key)
             if cursor.sure:
                 found.append((1.0, cursor))
             else:
                 belief = self._beliefs.guess(cursor)
                 self._tried.append((cursor, belief))
                 found.append((belief.mean, cursor))
-        # The sort is stable: among equal chances the one found first wins.
-        found.sort(key=itemgetter(0), reverse=True)
+        found.sort(key=_CHANCE, reverse=True)
         if found:
             self._cursor = found[0][1]
-        return [cursor for _, cursor in found]
+        return found
 
     def _candidates(self, current: Cursor | None) -> list[Cursor]:
-        """Most trusted first, each place once."""
+        """Most trusted first."""
         main, output = self._main, self._output
         grams = last_grams(output, len(output))
         found = [] if current is None or not current.run else [current]
@@ -204,14 +211,7 @@ class CopyDrafter:
             far = source.far(output, grams, 0)
             if far is not None:
                 found.append(far)
-        seen: set[tuple[int, int]] = set()
-        places: list[Cursor] = []
-        for cursor in found:
-            key = (id(cursor.source), cursor.position)
-            if key not in seen and cursor.position < len(cursor.source.tokens):
-                seen.add(key)
-                places.append(cursor)
-        return places
+        return found
 
     def _open_others(self) -> list[Source]:
         others = [Source(SourceKind.EDIT, list(self._request.edit))]
@@ -222,21 +222,21 @@ class CopyDrafter:
 
     # -- how much --------------------------------------------------------------------------------------------------
 
-    def _draft(self, cursor: Cursor, limit: int) -> tuple[list[int], list[Segment]]:
+    def _draft(self, cursor: Cursor, limit: int, chance: float = 1.0) -> tuple[list[int], list[Segment]]:
+        """chance: that the first token is accepted, for a place that is not sure."""
         source, position = cursor.source, cursor.position
-        sure = cursor.sure
+        sure, most = cursor.sure, self._request.max_draft_tokens
         if not sure and self._options.adaptive_k:
             # Rounded, and for the largest k, so that it is computed once for many passes.
-            chance = round(self._beliefs.guess(cursor).mean * 64) / 64
-            wanted = guess_length(chance, self._cost.rounded_marginal, self._request.max_draft_tokens)
-            limit = min(wanted, limit, len(source.tokens) - position)
+            limit = min(guess_length(round(chance * 64) / 64, self._cost.rounded_marginal, most), limit)
         segments = source.segments(position, limit)
-        if sure and self._options.adaptive_k:
-            stretches = self._beliefs.stretches(segments)
-            limit = self._likely = draft_length(stretches, self._cost.marginal, limit, self._likely)
-            segments = clip(segments, limit)
         if not segments:
             return [], []
+        if sure and self._options.adaptive_k:
+            limit = self._likely = self._beliefs.length(segments, self._cost, limit, most, self._likely)
+            if limit <= 0:
+                return [], []
+            segments = clip(segments, limit)
         self._guessed = not sure
         return source.tokens[position : position + limit], segments
 
@@ -250,4 +250,4 @@ class CopyDrafter:
         ratio = self._cost.marginal
         start = ratio * self._request.max_draft_tokens + 1.0
         balance = start + _REGRET_SHARE * report.target_passes + report.accepted - ratio * report.rejected
-        return max(int(balance / ratio), 0)
+        return int(balance / ratio) if balance > 0 else 0

@@ -52,6 +52,9 @@ class NgramIndex:
         # its end on, so that of equal n-grams the place that is kept comes last.
         self._done: list[int] = []
         self._open: set[int] = set()
+        # The tables of the chunks that are looked into, nearest first, for this chunk of interest.
+        self._nearest = -1
+        self._order: list[tuple[int, list[dict[int, int]]]] = []
 
     def find(self, grams: Sequence[int], near: int) -> list[int]:
         """Positions after occurrences of the longest n-gram that occurs: one a chunk, from `near` on and then before
@@ -59,28 +62,40 @@ class NgramIndex:
 
         grams: what `last_grams` gives.
         """
-        if not self._tokens or len(grams) < self._tables[0][0]:
+        size = len(self._tokens)
+        if not size:
             return []
-        while len(self._done) * CHUNK < len(self._tokens):
-            self._open.add(len(self._done))
-            self._done.append(0)
-            for _, chunks in self._tables:
-                chunks.append({})
+        if len(self._done) * CHUNK < size:
+            self._add_chunks(size)
         first = min(near // CHUNK, len(self._done) - 1)
         if self._open:
             self._build(first)
-        low, high = max(first - _REACH, 0), first + _REACH
+        if first != self._nearest:
+            self._arrange(first)
         found: list[int] = []
-        for n, chunks in self._tables:  # where a shorter one does not occur, no longer one does
+        for n, chunks in self._order:  # where a shorter one does not occur, no longer one does
             if n > len(grams):
                 break
             gram = grams[n - 1]
-            places = [chunk[gram] for chunk in chunks[first:high] if gram in chunk]
-            places += [chunk[gram] for chunk in reversed(chunks[low:first]) if gram in chunk]
+            places = [chunk[gram] for chunk in chunks if gram in chunk]
             if not places:
                 break
             found = places
         return found
+
+    def _add_chunks(self, size: int) -> None:
+        while len(self._done) * CHUNK < size:
+            self._open.add(len(self._done))
+            self._done.append(0)
+            for _, chunks in self._tables:
+                chunks.append({})
+        self._nearest = -1
+
+    def _arrange(self, first: int) -> None:
+        """Put the chunks in the order in which they are looked into."""
+        self._nearest = first
+        low, high = max(first - _REACH, 0), first + _REACH
+        self._order = [(n, chunks[first:high] + chunks[low:first][::-1]) for n, chunks in self._tables]
 
     def _build(self, first: int) -> None:
         """Index what is not complete: all of the chunk of interest, or about half a chunk's worth, nearest first."""
@@ -115,11 +130,12 @@ class NgramIndex:
         return piece
 
     def _add_few(self, number: int, begin: int, end: int) -> None:
+        tables = [(n - 1, chunks[number]) for n, chunks in self._tables]
         for place in range(begin, end) if self._newest else range(end - 1, begin - 1, -1):
             grams = last_grams(self._tokens, place)
-            for n, chunks in self._tables:
-                if n <= len(grams):
-                    chunks[number][grams[n - 1]] = place
+            for shorter, chunk in tables:
+                if shorter < len(grams):
+                    chunk[grams[shorter]] = place
 
     def _add_many(self, number: int, begin: int, end: int) -> None:
         """[begin, end): the next positions."""

@@ -61,10 +61,11 @@ class Resume:
 
     def left(self, departure: Departure | None) -> None:
         """The source was left, or (None) it is followed again."""
+        if departure is None:
+            self._departure = None
+            return
         self._departure = departure
         self._line_places = []
-        if departure is None:
-            return
         position = departure.position
         places = {}
         begun = self._line_start(position)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from drafts.core.ngram_index import NgramIndex
 from drafts.core.resume import Place
 from drafts.core.tally import Segment, agreeing
+from drafts.core.token_text import TokenText
 from drafts.core.types import DraftRegion, SourceKind
 
 # A cursor that agrees with this many tokens is sure of its place: only then does a departure from it say where the
@@ -79,6 +79,7 @@ class Source:
         self._regions = regions
         self._ends = [region.end for region in regions]
         self._grows = grows
+        self._text = TokenText(tokens, WINDOW)
         self._index = NgramIndex(tokens, _OUTPUT_N_GRAMS if grows else _N_GRAMS, newest=grows)
 
     def segments(self, start: int, limit: int) -> list[Segment]:
@@ -107,14 +108,8 @@ class Source:
 
         So close a single token may be evidence.
         """
-        tokens, token = self.tokens, output[-1]
-        positions: list[int] = []
-        at, stop = known, min(known + WINDOW, len(self.tokens))
-        with contextlib.suppress(ValueError):  # list.index has no other way to say that there are no more
-            while len(positions) < _MAX_HITS:
-                at = tokens.index(token, at, stop) + 1
-                positions.append(at)
-        return self._best(output, positions, Place.NEAR)
+        positions = self._text.after(output[-1], known, _MAX_HITS)
+        return self._best(output, positions, Place.NEAR) if positions else None
 
     def far(self, output: list[int], grams: Sequence[int], known: int) -> Cursor | None:
         """The longest match of the output's last n-grams anywhere, the nearest to `known` of equals."""
