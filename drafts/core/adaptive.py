@@ -29,12 +29,14 @@ class Beta:
 
     def update(self, accepted: float, rejected: float, memory: float) -> None:
         """Count an outcome; only about `memory` outcomes are remembered, so that the belief can follow a change."""
-        self.accepted += accepted
-        self.rejected += rejected
-        total = self.accepted + self.rejected
+        accepted += self.accepted
+        rejected += self.rejected
+        total = accepted + rejected
         if total > memory:
-            self.accepted *= memory / total
-            self.rejected *= memory / total
+            accepted *= memory / total
+            rejected *= memory / total
+        self.accepted = accepted
+        self.rejected = rejected
 
 
 class StepCost:

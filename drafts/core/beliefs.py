@@ -36,7 +36,7 @@ _GUESS_PRIOR = {
 }
 _RUN_CLASS = (0, 1, 2, 3, 3)
 _GUESS_WEIGHT = 4.0
-_GUESS_MEMORY = 24.0
+GUESS_MEMORY = 24.0
 
 
 class Beliefs:
@@ -100,8 +100,3 @@ class Beliefs:
             chance = _GUESS_PRIOR[cursor.place][run]
             belief = self._guesses[key] = Beta(_GUESS_WEIGHT * chance, _GUESS_WEIGHT * (1 - chance))
         return belief
-
-
-def judge(belief: Beta, hit: bool) -> None:
-    """The target's next token shows whether a place was right, drafted or not."""
-    belief.update(hit, not hit, _GUESS_MEMORY)

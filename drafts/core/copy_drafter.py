@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from drafts.core.adaptive import Beta, StepCost, guess_length
-from drafts.core.beliefs import Beliefs, judge
+from drafts.core.beliefs import GUESS_MEMORY, Beliefs
 from drafts.core.byte_follower import ByteFollower
 from drafts.core.ngram_index import last_grams
 from drafts.core.options import CopyOptions
@@ -75,12 +75,15 @@ class CopyDrafter:
         emitted = tokens if isinstance(tokens, list) else list(tokens)
         accepted, outcomes = self._tally.observed(emitted)
         # A place that was wrong says nothing about the tokens of a right one.
-        if not self._guessed or accepted:
+        if outcomes and (accepted or not self._guessed):
             for outcome in outcomes:
                 self._beliefs.learn(outcome)
-        for cursor, belief in self._tried:
-            judge(belief, cursor.expected() == emitted[0])
-        self._tried = []
+        if self._tried:
+            # Drafted or not, the target's next token shows whether a place was right.
+            for cursor, belief in self._tried:
+                hit = cursor.expected() == emitted[0]
+                belief.update(hit, not hit, GUESS_MEMORY)
+            self._tried = []
         self._proposed = None
         self._advance(emitted, accepted)
         self._output.extend(emitted)
@@ -112,7 +115,6 @@ class CopyDrafter:
         cursor = self._cursor
         if cursor is None:
             return
-        was_sure = cursor.sure
         followed = cursor.follow(tokens, agreed)
         of_main = cursor.source is self._main
         if of_main and followed and cursor.run >= KNOWN:
@@ -121,7 +123,7 @@ class CopyDrafter:
         if followed == len(tokens):
             return
         self._cursor = None
-        if of_main and (was_sure or cursor.sure or cursor.place is Place.START):
+        if of_main and (cursor.sure or cursor.place is Place.START):
             self._known = cursor.position
             if self._options.structure:
                 self._resume.left(Departure(cursor.position, len(self._output) + followed))

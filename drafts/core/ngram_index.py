@@ -100,15 +100,15 @@ class NgramIndex:
     def _build(self, first: int) -> None:
         """Index what is not complete: all of the chunk of interest, or about half a chunk's worth, nearest first."""
         unfinished = self._open
-        work = 0
-        for distance in range(_REACH + 1):
-            for number in (first + distance, first - distance) if distance else (first,):
+        work = self._extend(first, CHUNK) if first in unfinished else 0
+        if work >= CHUNK // 2 or unfinished <= {first}:  # {first}: the end of a list that grows, and nothing else
+            return
+        for distance in range(1, _REACH + 1):
+            for number in (first + distance, first - distance):
                 if number in unfinished:
-                    work += self._extend(number, CHUNK if distance == 0 else CHUNK // 2)
+                    work += self._extend(number, CHUNK // 2)
                     if work >= CHUNK // 2:
                         return
-            if distance == 0 and len(unfinished) <= 1 and first in unfinished:
-                return  # the end of a list that grows, and all else is complete: by far the most frequent case
 
     def _extend(self, number: int, most: int) -> int:
         """Index what is new in a chunk, which holds the n-grams whose next position is in it, but at most so many of
@@ -120,7 +120,7 @@ class NgramIndex:
             begin, end = start + done, start + done + piece
         else:
             begin, end = stop - done - piece, stop - done
-        if piece <= _FEW:
+        if piece <= _FEW and begin >= _MAX_N:
             self._add_few(number, begin, end)
         else:
             self._add_many(number, begin, end)
@@ -130,12 +130,11 @@ class NgramIndex:
         return piece
 
     def _add_few(self, number: int, begin: int, end: int) -> None:
-        tables = [(n - 1, chunks[number]) for n, chunks in self._tables]
+        tokens, tables = self._tokens, [(n - 1, chunks[number]) for n, chunks in self._tables]
         for place in range(begin, end) if self._newest else range(end - 1, begin - 1, -1):
-            grams = last_grams(self._tokens, place)
+            grams = last_grams(tokens, place)
             for shorter, chunk in tables:
-                if shorter < len(grams):
-                    chunk[grams[shorter]] = place
+                chunk[grams[shorter]] = place
 
     def _add_many(self, number: int, begin: int, end: int) -> None:
         """[begin, end): the next positions."""

@@ -16,12 +16,8 @@ class Segment(NamedTuple):
     tokens: int
 
 
-class Outcome(NamedTuple):
-    """What one segment's tokens met: `failed` when the target chose another token there."""
-
-    segment: Segment
-    accepted: int
-    failed: bool
+# What one segment's tokens met: how many were accepted, and whether the target chose another token after them.
+Outcome = tuple[Segment, int, bool]
 
 
 def agreeing(left: Sequence[int], right: Sequence[int], start: int = 0) -> int:
@@ -74,26 +70,26 @@ class Tally:
         if not trimmed:
             report.rejected += drafted - accepted
 
-        outcomes = []
-        left = accepted
-        failing = not trimmed and accepted < drafted
+        outcomes: list[Outcome] = []
+        left, failing = accepted, not trimmed
         for segment in self._segments:
             region, kind, size = segment
             row = self._rows.get((region, kind))
             if row is None:
                 row = self._rows[region, kind] = RegionReport(region, kind)
-            taken = left if left < size else size
-            left -= taken
             row.drafted += size
-            row.accepted += taken
             row.passes += 1
+            if left >= size:
+                left -= size
+                row.accepted += size
+                outcomes.append((segment, size, False))
+                continue
+            row.accepted += left
             if not trimmed:
-                row.rejected += size - taken
-            failed = failing and taken < size
-            if taken or failed:
-                outcomes.append(Outcome(segment, taken, failed))
-            if failed:
-                failing = False
+                row.rejected += size - left
+            if left or failing:
+                outcomes.append((segment, left, failing))
+            left, failing = 0, False
         self._pending = []
         self._segments = []
         return accepted, outcomes

@@ -264,6 +264,7 @@ def test_search_cost_does_not_grow_with_the_context(monkeypatch: pytest.MonkeyPa
         main = drafter._main
         main.tokens = Counted(main.tokens)
         main._index._tokens = main.tokens
+        main._text._tokens = main.tokens
         for done, token in enumerate(output):
             if done == len(output) // 2:
                 counted.append(0)  # by now the longer one is indexed, a chunk a pass
