@@ -60,14 +60,18 @@ class ServerConfig(_Section):
 
 
 class ModelConfig(_Section):
-    """The embedded model is called redraft-embedded and runs in float32, what its weights are; "auto" would round them
-    on CPUs. Any other model is called as its directory unless a name is given."""
+    """The embedded model is called redraft-embedded, any other as its directory, unless a name is given.
+
+    Models of the embedded format, a copy or an own training run of the embedded model, run in float32 unless told
+    otherwise: they are made for it, and "auto" would round their every step.
+    """
 
     path: Path = Field(default=EMBEDDED_MODEL_PATH, description="Directory of the model.")
     name: str = Field(default="redraft-embedded", min_length=1, description="What callers call the model.")
     prompt_format: PromptFormatName = PromptFormatName.EMBEDDED
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        default="auto", description="auto takes what the model's config.json says, float32 aside."
+        default="auto",
+        description="auto takes what the model's config.json says, float32 aside: that becomes bfloat16 or float16.",
     )
     max_model_len: PositiveInt | None = Field(default=None, description="Tokens; None takes the model's own.")
     tensor_parallel_size: PositiveInt = 1
@@ -81,9 +85,12 @@ class ModelConfig(_Section):
         if not isinstance(path, str | os.PathLike):
             return values
         folder = Path(os.path.abspath(path))
-        if folder == EMBEDDED_MODEL_PATH:
-            return {"dtype": "float32", **values}
-        return {"name": folder.name or "model", **values}
+        defaults: dict[str, Any] = {}
+        if folder != EMBEDDED_MODEL_PATH:
+            defaults["name"] = folder.name or "model"
+        if values.get("prompt_format", PromptFormatName.EMBEDDED) == PromptFormatName.EMBEDDED:
+            defaults["dtype"] = "float32"
+        return {**defaults, **values}
 
 
 class EngineConfig(_Section):

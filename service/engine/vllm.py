@@ -10,6 +10,8 @@ import os
 from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from drafts.core.types import DraftReport
 from drafts.payload import decode_report, encode
 from service.config import DraftingConfig, EngineConfig, ModelConfig
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.outputs import CompletionOutput, RequestOutput
     from vllm.v1.engine.async_llm import AsyncLLM
+
+_log = structlog.get_logger("redraft")
 
 _SHUTDOWN_SECONDS = 10.0
 _MAX_CAUSE = 400
@@ -108,6 +112,15 @@ class VllmEngine:
                 f"a draft takes {reserve} tokens, but the model {limit} in all: lower drafting.max_draft_tokens"
             )
         self._end_token = self._llm.get_tokenizer().eos_token_id
+        self._tell_rounding(self._llm)
+
+    def _tell_rounding(self, llm: AsyncLLM) -> None:
+        """vLLM says it below the level that is logged, and it changes texts."""
+        made, run = (
+            str(dtype).removeprefix("torch.") for dtype in (llm.model_config.hf_config.dtype, llm.model_config.dtype)
+        )
+        if self._model.dtype == "auto" and made == "float32" and run != made:
+            _log.warning("the model's float32 weights run rounded", dtype=run, advice="set model.dtype to float32")
 
     def _build(self) -> AsyncLLM:
         from vllm.v1.engine.async_llm import AsyncLLM

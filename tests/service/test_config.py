@@ -92,9 +92,17 @@ def test_the_embedded_model_keeps_its_name_and_precision(monkeypatch: pytest.Mon
     [("/models/Apply-7B", "Apply-7B"), ("/models/Apply-7B/", "Apply-7B"), ("../x/y", "y"), ("/", "model")],
 )
 def test_another_model_is_called_as_its_directory(path: str, name: str) -> None:
-    model = Settings.load(None, overrides({"model.path": path})).model
+    model = Settings.load(None, overrides({"model.path": path, "model.prompt_format": "chat"})).model
     assert (model.name, model.dtype, model.path) == (name, "auto", Path(path))
     assert Settings.load(None, overrides({"model.path": path, "model.name": "mine"})).model.name == "mine"
+
+
+def test_a_copy_of_the_embedded_model_keeps_its_precision() -> None:
+    """In bfloat16 it writes other texts."""
+    model = Settings.load(None, overrides({"model.path": "/models/trained"})).model
+    assert (model.name, model.dtype) == ("trained", "float32")
+    model = Settings.load(None, overrides({"model.path": "/models/trained", "model.dtype": "bfloat16"})).model
+    assert model.dtype == "bfloat16"
 
 
 def test_the_directory_is_that_of_whatever_source_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
