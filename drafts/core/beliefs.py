@@ -63,10 +63,9 @@ class Beliefs:
 
         most: the limit of every pass. likely: the k of the pass before.
         """
-        region, kind, tokens = segments[0]
-        alone = steady_length(*self._token_belief(region, kind), cost.rounded_marginal, most)
-        if alone <= tokens or len(segments) == 1:  # by far the most frequent case
-            return min(alone, tokens, limit)
+        if len(segments) == 1:  # by far the most frequent case
+            region, kind, tokens = segments[0]
+            return min(steady_length(*self._token_belief(region, kind), cost.rounded_marginal, most), tokens, limit)
         stretches = [Stretch(*self._token_belief(region, kind), tokens) for region, kind, tokens in segments]
         return draft_length(stretches, cost.marginal, limit, likely)
 

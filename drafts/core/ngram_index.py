@@ -1,6 +1,6 @@
 """Finding where the output's last tokens occur in a source. Neither building nor looking up grows with the context.
 
-A source is indexed in chunks of CHUNK tokens: the one at the place of interest at once, then half a chunk a look-up,
+A source is indexed in chunks of CHUNK tokens: the one at the place of interest at once, then a quarter a look-up,
 the nearest first. A long file is never indexed at one stroke, and never if the output never leaves its source.
 
 Answers are *next* positions: for an n-gram that ends at source[i], the position i + 1, where a copy would go on.
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-CHUNK = 512
+CHUNK = 1024
 # Chunks looked into on each side of the place of interest.
-_REACH = 32
+_REACH = 16
 
 # An n-gram is one integer, the last token in the lowest bits: quicker to hash than a tuple, and no object that Python's
 # garbage collector looks at. Vocabularies have fewer than 2^21 tokens; two ids that share their low bits cost no more
@@ -98,16 +98,16 @@ class NgramIndex:
         self._order = [(n, chunks[first:high] + chunks[low:first][::-1]) for n, chunks in self._tables]
 
     def _build(self, first: int) -> None:
-        """Index what is not complete: all of the chunk of interest, or about half a chunk's worth, nearest first."""
+        """Index what is not complete: all of the chunk of interest, or about a quarter of a chunk, nearest first."""
         unfinished = self._open
         work = self._extend(first, CHUNK) if first in unfinished else 0
-        if work >= CHUNK // 2 or unfinished <= {first}:  # {first}: the end of a list that grows, and nothing else
-            return
+        if work >= CHUNK // 4 or (len(unfinished) == 1 and first in unfinished):
+            return  # the end of a list that grows, and all else is complete: by far the most frequent case
         for distance in range(1, _REACH + 1):
             for number in (first + distance, first - distance):
                 if number in unfinished:
-                    work += self._extend(number, CHUNK // 2)
-                    if work >= CHUNK // 2:
+                    work += self._extend(number, CHUNK // 4)
+                    if work >= CHUNK // 4:
                         return
 
     def _extend(self, number: int, most: int) -> int:
@@ -115,7 +115,9 @@ class NgramIndex:
         its places; how many those were."""
         start, done = number * CHUNK, self._done[number]
         stop = min(start + CHUNK, len(self._tokens))
-        piece = min(stop - start - done, most)
+        piece = stop - start - done
+        if piece > most:
+            piece = most
         if self._newest:
             begin, end = start + done, start + done + piece
         else:
@@ -130,11 +132,15 @@ class NgramIndex:
         return piece
 
     def _add_few(self, number: int, begin: int, end: int) -> None:
-        tokens, tables = self._tokens, [(n - 1, chunks[number]) for n, chunks in self._tables]
-        for place in range(begin, end) if self._newest else range(end - 1, begin - 1, -1):
-            grams = last_grams(tokens, place)
-            for shorter, chunk in tables:
-                chunk[grams[shorter]] = place
+        grams = [last_grams(self._tokens, place) for place in range(begin, end)]
+        for n, chunks in self._tables:
+            chunk, shorter = chunks[number], n - 1
+            if self._newest:
+                for place, gram in enumerate(grams, begin):
+                    chunk[gram[shorter]] = place
+            else:
+                for place in range(end - 1, begin - 1, -1):
+                    chunk[grams[place - begin][shorter]] = place
 
     def _add_many(self, number: int, begin: int, end: int) -> None:
         """[begin, end): the next positions."""

@@ -118,12 +118,12 @@ class Source:
 
     def _best(self, output: list[int], positions: Sequence[int], place: Place) -> Cursor | None:
         """The place before which most tokens agree with the output's end, the first of equals."""
-        tokens = self.tokens
-        size, most = len(tokens), min(MAX_MATCH, len(output))
-        best, longest = -1, 0
+        tokens, most = self.tokens, min(MAX_MATCH, len(output))
+        size = len(tokens)
+        best = longest = 0
+        wanted = output[-1]  # what the token must be that makes a match longer than the best
         for position in positions:
-            # To be better than the best it must agree at least one token further back.
-            if not longest < position < size or tokens[position - 1 - longest] != output[-1 - longest]:
+            if not longest < position < size or tokens[position - 1 - longest] != wanted:
                 continue
             limit = min(most, position)
             length = 0
@@ -133,4 +133,5 @@ class Source:
                 best, longest = position, length
                 if length >= most:
                     break
+                wanted = output[-1 - length]
         return Cursor(self, best, place, longest) if longest else None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.adaptive import GUESS_WEIGHT, Beta, StepCost, Stretch, draft_length, guess_length
+from drafts.core.adaptive import GUESS_WEIGHT, Beta, StepCost, Stretch, draft_length, guess_length, steady_length
 
 
 def chances(stretches: list[Stretch]) -> list[float]:
@@ -55,6 +55,19 @@ def test_where_the_search_begins_changes_nothing(
     stretches: list[Stretch], cost_ratio: float, limit: int, likely: int
 ) -> None:
     assert draft_length(stretches, cost_ratio, limit, likely) == draft_length(stretches, cost_ratio, limit)
+
+
+@given(st.floats(1, 2000), st.floats(0.05, 50), st.floats(0.001, 0.5))
+def test_rounding_a_belief_costs_next_to_nothing(accepted: float, rejected: float, cost_ratio: float) -> None:
+    stretch = [Stretch(accepted, rejected, 128)]
+    length = steady_length(accepted, rejected, cost_ratio, 128)
+    best = draft_length(stretch, cost_ratio, 128)
+    assert rate(stretch, cost_ratio, length) >= 0.99 * rate(stretch, cost_ratio, best)
+
+
+def test_beliefs_at_the_edges_have_a_length() -> None:
+    assert steady_length(600.0, 0.0, 0.05, 128) == 128
+    assert steady_length(0.0, 600.0, 0.05, 128) == 0
 
 
 @given(st.builds(Stretch, st.floats(1, 500), st.floats(0.05, 50), st.integers(1, 40)))
