@@ -31,10 +31,10 @@ from vllm.tokenizers.registry import cached_tokenizer_from_config
 from vllm.triton_utils.dispatcher import register_kernels
 from vllm.v1.sample import rejection_sampler
 
-from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.none_drafter import NoneDrafter
 from drafts.core.step_budget import share
+from drafts.core.step_cost import StepCost
 from drafts.core.types import Drafter, DraftReport, DraftRequest
 from drafts.payload import decode, encode_report
 from drafts.text_tokens import TextTokens
@@ -154,10 +154,16 @@ class CopyProposer:
         active = [(i, row) for i, row in enumerate(rows) if row is not None and not row.ended]
         self._cost.batch_size = max(len(active), 1)
         drafts: list[list[int]] = [[] for _ in rows]
+        probing = self._cost.probe_due  # one request is enough, the first that has something to draft
         for i, row in active:
             # The last token of the output, and of the model's length, is always the target's own.
             left = min(row.max_tokens - row.seen, self._max_model_len - int(num_tokens_no_spec[i])) - 1
-            drafts[i] = self._propose(row, max(min(self._max_draft_tokens, left), 0))
+            limit = max(min(self._max_draft_tokens, left), 0)
+            if probing:
+                drafts[i] = self._probe(row, limit)
+                probing = not drafts[i]
+            else:
+                drafts[i] = self._propose(row, limit)
         if sum(map(len, drafts)) > self._batch_draft_tokens:
             shares = share([len(draft) for draft in drafts], self._batch_draft_tokens)
             for i, row in active:
@@ -198,6 +204,14 @@ class CopyProposer:
         except Exception as error:  # noqa: BLE001  # logged and counted: drafting never breaks serving
             self._fail(row, error)
             return []
+
+    def _probe(self, row: _Row, limit: int) -> list[int]:
+        """A narrow draft that is made at any price, to learn the price."""
+        with self._cost.probing():
+            draft = self._propose(row, min(limit, self._cost.PROBE))
+        if draft:
+            self._cost.probed(len(draft))
+        return draft
 
     def _fail(self, row: _Row, error: Exception) -> None:
         """A bug in a drafter costs its request the speed-up and nothing else."""
@@ -283,7 +297,8 @@ class CopyProposer:
         """Learn the price of a step from one that only decoded: same requests as before, no prefill."""
         same = all(row is not None and row.name in self._step_rows for row in rows)
         if self._step_rows and same and len(rows) == len(self._step_rows):
-            self._cost.record(sum(len(row.draft) for row in rows if row is not None), began - self._step_ended)
+            tokens = sum(len(row.draft) for row in rows if row is not None)
+            self._cost.record(tokens, began - self._step_ended, self._step_rows)
 
     # -- for the service -------------------------------------------------------------------------------------------
 

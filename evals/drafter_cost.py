@@ -25,9 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 from drafts.align import plan_edit
-from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.step_budget import share
+from drafts.core.step_cost import StepCost
 from drafts.core.types import DraftNode, DraftRegion, DraftRequest, SourceKind
 from evals.environment import describe
 from evals.example_edits import load_examples

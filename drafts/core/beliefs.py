@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from drafts.core.adaptive import Beta, StepCost, Stretch, draft_length, steady_length
+from drafts.core.adaptive import Beta, Stretch, draft_length, steady_length
 from drafts.core.resume import Place
 from drafts.core.source import Cursor
+from drafts.core.step_cost import StepCost
 from drafts.core.tally import Outcome, Segment
 from drafts.core.types import SourceKind
 

@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 from operator import itemgetter
 
-from drafts.core.adaptive import Beta, StepCost, guess_length
+from drafts.core.adaptive import Beta, guess_length
 from drafts.core.beliefs import GUESS_MEMORY, Beliefs
 from drafts.core.byte_follower import ByteFollower
 from drafts.core.ngram_index import last_grams
 from drafts.core.options import CopyOptions
 from drafts.core.resume import Departure, Place, Resume
 from drafts.core.source import SURE, Cursor, Source
+from drafts.core.step_cost import StepCost
 from drafts.core.tally import Segment, Tally, clip
 from drafts.core.types import DraftReport, DraftRequest, SourceKind
 

@@ -18,10 +18,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.none_drafter import NoneDrafter
 from drafts.core.options import CopyOptions
+from drafts.core.step_cost import StepCost
 from drafts.core.types import Drafter
 from evals.replay.case import ReplayCase
 from evals.replay.peers.prompt_lookup import PromptLookup

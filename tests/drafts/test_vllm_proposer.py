@@ -332,6 +332,32 @@ def test_cost_is_fitted_to_the_engine_s_own_steps(make_proposer: Make, monkeypat
     assert proposer.stats()["cost_ratio"] == pytest.approx(0.03, rel=0.05)
 
 
+@pytest.mark.parametrize(("price", "drafts"), [(0.005, True), (0.4, False)])
+def test_a_price_at_which_nobody_drafts_is_probed(
+    make_proposer: Make, monkeypatch: pytest.MonkeyPatch, price: float, drafts: bool
+) -> None:
+    """Eight requests, a draft token at a quarter of a pass: nothing is worth drafting, and no step would tell."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("drafts.vllm_proposer.time.perf_counter", lambda: clock.now)
+    proposer = make_proposer(fit_cost=True, cost_ratio=0.25)
+    target = Target(proposer)
+    outputs = [make_tokens(350, i) for i in range(8)]
+    for i, output in enumerate(outputs):
+        target.add(f"r{i}", make_tokens(20, 90 + i), output, kept(output))
+    drafted = []
+    while all(target.emitted[name] < 350 for name in target.names):
+        target.step()
+        drafted.append(sum(map(len, target.drafts.values())))
+        clock.now += 0.010 * (1 + price * drafted[-1])
+    assert max(drafted[:32]) == 0
+    assert 0 < max(drafted[:40]) <= 8
+    if drafts:
+        assert sum(drafted) > 1000
+    else:
+        assert max(drafted) <= 8
+        assert price * sum(drafted) <= 0.01 * len(drafted) + price * 8
+
+
 @pytest.mark.parametrize("name", ["redraft_predicted", "redraft_original_tokens", "redraft_edit_tokens"])
 @pytest.mark.parametrize("beyond", [-1, 10**6, 2**40])
 def test_ids_that_the_model_has_not_are_never_drafted(make_proposer: Make, name: str, beyond: int) -> None:

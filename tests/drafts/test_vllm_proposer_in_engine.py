@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.loop import replay
+from drafts.core.step_cost import StepCost
 from drafts.core.types import DraftRegion, DraftRequest, SourceKind
 from service.config import DraftingConfig, EngineConfig, ModelConfig
 from service.drafter_config import CopyDrafterConfig

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.adaptive import GUESS_WEIGHT, Beta, StepCost, Stretch, draft_length, guess_length, steady_length
+from drafts.core.adaptive import GUESS_WEIGHT, Beta, Stretch, draft_length, guess_length, steady_length
 
 
 def chances(stretches: list[Stretch]) -> list[float]:
@@ -114,50 +114,3 @@ def test_belief_follows_a_change() -> None:
     for _ in range(50):
         belief.update(0.0, 1.0, memory=50)
     assert belief.mean < 0.45
-
-
-@pytest.mark.parametrize("ratio", [0.0, -1.0, float("nan")])
-def test_cost_ratio_must_be_positive(ratio: float) -> None:
-    with pytest.raises(ValueError, match="positive"):
-        StepCost(ratio)
-
-
-@pytest.mark.parametrize("ratio", [0.006, 0.05, 0.15])
-def test_cost_is_fitted_from_steps(ratio: float) -> None:
-    cost = StepCost(0.1, fit=True)
-    for step in range(200):
-        tokens = (0, 16, 128, 40)[step % 4]
-        cost.record(tokens, 0.008 * (1 + ratio * tokens))
-    assert cost.ratio == pytest.approx(ratio, rel=0.02)
-
-
-def test_equal_steps_teach_nothing() -> None:
-    cost = StepCost(0.05, fit=True)
-    for _ in range(200):
-        cost.record(16, 0.02)
-    assert cost.ratio == 0.05
-
-
-def test_a_pause_is_left_out() -> None:
-    cost = StepCost(0.05, fit=True)
-    for step in range(300):
-        tokens = (0, 128)[step % 2]
-        cost.record(tokens, 0.008 * (1 + 0.05 * tokens))
-        if step == 250:
-            cost.record(0, 30.0)
-    assert cost.ratio == pytest.approx(0.05, rel=0.02)
-
-
-def test_without_fit_the_ratio_is_the_given_one() -> None:
-    cost = StepCost(0.05)
-    for step in range(100):
-        cost.record(step, 1.0 + step)
-    assert cost.ratio == 0.05
-
-
-def test_a_fuller_batch_makes_draft_tokens_dearer() -> None:
-    cost = StepCost(0.01)
-    steady = [Stretch(90.0, 10.0, 128)]
-    alone = draft_length(steady, cost.marginal, 128)
-    cost.batch_size = 16
-    assert draft_length(steady, cost.marginal, 128) < alone

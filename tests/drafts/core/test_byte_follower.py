@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.adaptive import StepCost
 from drafts.core.byte_follower import ByteFollower
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.loop import replay
+from drafts.core.step_cost import StepCost
 from drafts.core.types import DraftRegion, DraftRequest, SourceKind
 from evals.example_edits import load_examples
 from service.config import EMBEDDED_MODEL_PATH

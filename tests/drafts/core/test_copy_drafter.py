@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.loop import replay
 from drafts.core.none_drafter import NoneDrafter
 from drafts.core.options import CopyOptions
+from drafts.core.step_cost import StepCost
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 
 NEWLINE = 1

@@ -3,11 +3,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.loop import replay
 from drafts.core.options import CopyOptions
 from drafts.core.resume import Departure, Place, Resume
+from drafts.core.step_cost import StepCost
 from drafts.core.types import DraftNode, DraftRegion, DraftRequest, SourceKind
 
 NEWLINE = 1

@@ -15,8 +15,8 @@ import torch
 
 from drafts.align import plan_edit
 from drafts.align.plan import UpdateSnippet
-from drafts.core.adaptive import StepCost
 from drafts.core.copy_drafter import CopyDrafter
+from drafts.core.step_cost import StepCost
 from drafts.core.types import DraftRegion, DraftReport, DraftRequest, SourceKind
 from drafts.payload import encode
 from drafts.reference.adapter import CoreDrafter
