@@ -17,7 +17,7 @@ from typing import Final
 
 from drafts.align.candidates import Candidate, Context, Segment
 from drafts.align.indentation import definition_name
-from drafts.align.lines import Lines, indent_width
+from drafts.align.lines import Lines, indent_width, matching_blocks
 from drafts.align.markers import comment_text
 from drafts.align.structure import Syntax
 from drafts.align.words import Words, words_of
@@ -42,25 +42,29 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "head": 1.3,
     "tail": 1.3,
     "least": 0.6,
-    "groundless": -3.5,
-    "insert": 0.3,
-    "insert_lines": -0.1,
-    "delete": -0.6,
-    "delete_lines": -0.65,
+    "groundless": -5.0,
+    "insert": 2.7,
+    "insert_lines": 0.1,
+    "delete_lines": -0.85,
     "delete_blank": -2.4,
     "unchanged": -5.0,
+    "shown": 2.0,
     "stray": -2.1,
-    "spacing": -1.3,
-    "cut": -1.4,
-    "unbalanced": -2.2,
-    "alike": 4.5,
-    "body": 0.25,
-    "lost": -0.5,
-    "near": 2.2,
-    "far": 1.8,
+    "spacing": -1.75,
+    "cut": -0.95,
+    "cut_into": -0.45,
+    "unbalanced": -3.1,
+    "alike": 7.0,
+    "shape": -0.85,
+    "fresh": -1.3,
+    "kept_blocks": 0.5,
+    "lopsided": 0.35,
+    "lost": -0.35,
+    "near": 1.9,
+    "far": 2.8,
     "repeated": -1.4,
-    "doubled": -2.4,
-    "dead": -3.0,
+    "doubled": -3.5,
+    "dead": -4.0,
 }
 """What each feature of a candidate counts; see `Evidence.base` and `Evidence.structure` for what they are.
 
@@ -87,9 +91,9 @@ class Evidence:
 
         ends: at how many ends the segment's outermost line is the original's. head, tail: what the equal lines there
         tell, least: at the end that tells less. groundless: no such line, or a blank one at one end; twice for a new
-        definition. insert, delete: whether there are new and deleted lines, and the binary logarithm of their number.
-        delete_blank: blank lines go, and that is all. unchanged: the segment changes nothing. stray: blank lines at
-        the edge that stand for nothing.
+        definition. insert: there are new lines; insert_lines, delete_lines: the binary logarithms of the numbers of new
+        and of deleted ones. delete_blank: blank lines go, and that is all. unchanged: the segment changes nothing;
+        shown: nor need it. stray: blank lines at the edge that stand for nothing.
         """
         low, high, first, last = changed(segment, candidate)
         found = {
@@ -107,11 +111,11 @@ class Evidence:
             found["insert"], found["insert_lines"] = 1.0, math.log2(last - first)
         if high > low:
             if self.filled_before[high] > self.filled_before[low]:
-                found["delete"], found["delete_lines"] = 1.0, math.log2(high - low)
+                found["delete_lines"] = math.log2(high - low)
             elif last == first:
                 found["delete_blank"] = 1.0
-        elif last == first and not segment.may_be_unchanged:
-            found["unchanged"] = 1.0
+        elif last == first:
+            found["shown" if segment.may_be_unchanged else "unchanged"] = 1.0
         return found
 
     def _is_new_definition(self, segment: Segment) -> bool:
@@ -139,17 +143,19 @@ class Evidence:
         """Features that candidates are judged by where those of `base` leave doubt.
 
         spacing: blank lines more or less than the place had between what stays and what comes. cut: syntax nodes that
-        the deleted lines cut through. unbalanced: the new lines open or close other brackets than the deleted ones.
-        alike: how much deleted and new lines resemble each other, from half. body: what equal lines among them tell.
-        lost: definitions that go without the new lines naming them. near, far: the share of the new words that
-        stand around the place. repeated: new lines, one of a kind, that also stay next to the change.
-        doubled: a new comment stands right after an old one, which it was to replace. dead: a statement comes right
-        after a jump, where it never runs.
+        the deleted lines cut through; cut_into: where new ones come in their place, which may mend them. unbalanced:
+        the new lines open or close other brackets than the deleted ones. alike: how much deleted and new lines
+        resemble each other, from half. lost: definitions that go without the new lines naming them. shape,
+        kept_blocks, fresh, lopsided: see `_rewritten`. near, far: the share of the new words that stand around the
+        place. repeated: new lines, one of a kind, that also stay next to the change. doubled: a new comment stands
+        right after an old one, which it was to replace. dead: a statement comes right after a jump, where it never
+        runs.
         """
         low, high, first, last = changed(segment, candidate)
         found = {"spacing": float(self._spacing(segment, candidate))}
         if high > low:
-            found["cut"] = float(min(self._cuts(low, high, slides=first == last), 4))
+            cut = float(min(self._cuts(low, high, slides=first == last), 4))
+            found["cut" if first == last else "cut_into"] = cut
         if _brackets(self.snippet.contents[first:last]) != _brackets(self.original.contents[low:high]):
             found["unbalanced"] = 1.0
         if last > first and not candidate.head and self._doubles(low, first):
@@ -164,9 +170,9 @@ class Evidence:
             if high > low:
                 words = self._new_words(first, last)
                 alike = self.words.resemblance(words, words_of(self.original.stripped[low:high]))
-                found["body"] = self._body(low, high, first, last)
                 found["alike"] = alike - 0.5
                 found["lost"] = self._lost(low, high, first, last, alike)
+                found.update(self._rewritten(low, high, first, last))
         return found
 
     def _cuts(self, low: int, high: int, *, slides: bool) -> int:
@@ -236,9 +242,28 @@ class Evidence:
         found = self._affinities[key] = list(itertools.accumulate(step * scale for step in steps[: size + 1]))
         return found
 
-    def _body(self, low: int, high: int, first: int, last: int) -> float:
-        shared = Counter(self.original.stripped[low:high]) & Counter(self.snippet.stripped[first:last])
-        return sum(self.original.weight(line) * count for line, count in shared.items() if line)
+    def _rewritten(self, low: int, high: int, first: int, last: int) -> dict[str, float]:
+        """What tells code that is rewritten from code that only makes way for other code.
+
+        shape: at how many ends new and deleted lines are indented otherwise. kept_blocks: runs of lines that both
+        have, as a logarithm. fresh: the new lines have others besides. lopsided: how many times more lines come than
+        go, or go than come, as a logarithm.
+        """
+        old, new = self.original, self.snippet
+        gone = [index for index in range(low, high) if old.stripped[index]]
+        come = [index for index in range(first, last) if new.stripped[index]]
+        if not gone or not come:
+            return {}
+        blocks = matching_blocks(old.stripped[low:high], new.stripped[first:last])
+        filled = [sum(map(bool, old.stripped[low + at : low + at + size])) for at, _, size in blocks]
+        kept = sum(filled)
+        ends = ((gone[0], come[0]), (gone[-1], come[-1]))
+        return {
+            "shape": float(sum(old.indents[at] != new.indents[to] for at, to in ends)),
+            "fresh": float(len(come) > kept),
+            "kept_blocks": math.log2(1 + sum(map(bool, filled))),
+            "lopsided": abs(math.log2((1 + len(gone) - kept) / (1 + len(come) - kept))),
+        }
 
     def _lost(self, low: int, high: int, first: int, last: int, alike: float) -> float:
         """How many definitions go without the new lines naming them; a renamed one counts little."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from drafts.align.candidates import Candidate, Enumeration, Segment, fit, pairs, scored, share
 from drafts.align.chain import Chain
 from drafts.align.evidence import IMPLIED, NO_ELISION, Evidence, changed, score
+from drafts.align.habit import habit_of
 from drafts.align.indentation import definition_name
 from drafts.align.lines import longest_increasing, matching_blocks
 from drafts.align.similar import Similar
@@ -29,6 +30,13 @@ _TELLING = 3
 _CROWD = 12
 _CLEAR = 3.0
 """A segment that beats its rivals by this much is clear: others are looked for around it."""
+_RIVALLED = 0.5
+"""The margin of a segment that changes nothing, but might as well be the context of a deletion."""
+_RIVALS = 4096
+_GONE = 40
+"""Lines, and as many more for each line shown, that such a deletion has at most."""
+_HABITUAL = 2
+"""So many segments may have a habit."""
 
 
 NEW, STRAY = -1, -2
@@ -80,6 +88,11 @@ class _Placing:
             # An edit that changes nothing is none: something between its lines goes.
             choices = self._choices({}, changing=True)
             chosen, margins = self._best(choices)
+        chosen, margins = self._by_habit(choices, chosen, margins)
+        margins = [
+            min(margin, _RIVALLED) if found is not None and self._may_delete(number, found) else margin
+            for number, (found, margin) in enumerate(zip(chosen, margins, strict=True))
+        ]
         matches = [NEW] * len(self.snippet)
         for segment, found in zip(self.segments, chosen, strict=True):
             if found is not None:
@@ -94,6 +107,51 @@ class _Placing:
             for number, found in enumerate(chosen)
         ]
         return chosen, margins
+
+    def _may_delete(self, number: int, candidate: Candidate) -> bool:
+        """The segment changes nothing where it is, and would be just the context of a deletion elsewhere."""
+        if not self._keeps(number, candidate):
+            return False
+        segment = self.segments[number]
+        size = segment.end - segment.start
+        heads, tails = (self._reach(segment, step) for step in (1, -1))
+        if size < 2 or not (segment.open_before and segment.open_after) or len(heads) * len(tails) > _RIVALS:
+            return False
+        least = max(size // 2, _TELLING)
+        return any(
+            size < tail - head <= 4 * size + _GONE and before + after >= size and min(before, after) >= least
+            for head, before in heads
+            for tail, after in tails
+        )
+
+    def _reach(self, segment: Segment, step: int) -> list[tuple[int, int]]:
+        """Boundaries where the segment may begin (step 1) or end (-1), and how many lines from there on are equal."""
+        index, outside = (segment.start, 0) if step > 0 else (segment.end - 1, 1)
+        size = segment.end - segment.start
+        places = self.original.positions.get(self.snippet.stripped[index], ())
+        runs = ((at, self._run(at, index, step, size)) for at in places)
+        return [(at + outside, run) for at, run in runs if run]
+
+    def _by_habit(
+        self, choices: list[list[Candidate]], chosen: list[Candidate | None], margins: list[float]
+    ) -> tuple[list[Candidate | None], list[float]]:
+        """The best choices in the light of how much context the clear segments show."""
+        if len(self.segments) < _HABITUAL:
+            return chosen, margins
+        clear = [
+            (segment, found)
+            for segment, found, margin in zip(self.segments, chosen, margins, strict=True)
+            if found is not None and margin >= _CLEAR
+        ]
+        habit = habit_of(clear)
+        if habit is None:
+            return chosen, margins
+        return self._best(
+            [
+                [scored(each, each.score + habit.judged(segment, each)) for each in candidates]
+                for segment, candidates in zip(self.segments, choices, strict=True)
+            ]
+        )
 
     def _keeps(self, number: int, candidate: Candidate) -> bool:
         low, high, first, last = changed(self.segments[number], candidate)

@@ -61,3 +61,19 @@ def test_the_two_lines_around_a_deletion_delete() -> None:
     before = '    store.load()\n    print(store.get("name"))\n    return 0\n'
     plan = plan_edit(PYTHON, UpdateSnippet(MARKER + "    store.load()\n    return 0\n" + MARKER), "python")
     assert plan.predicted == PYTHON.replace(before, "    store.load()\n    return 0\n")
+
+
+def test_lines_that_may_as_well_be_around_a_deletion_change_nothing_but_are_not_sure() -> None:
+    methods = "".join(
+        f"\n    def set_{name}(self, {kind}):\n        self.{name} = {kind}\n        self.draw()\n        return self\n"
+        for name in ("left", "top")
+        for kind in ("text", "number")
+    )
+    original = f"class Box:\n    shown = True\n{methods}\n    def draw(self):\n        pass\n"
+    shown = (
+        "        self.draw()\n        return self\n\n    def set_top(self, text):\n        self.top = text\n"
+        "        self.draw()\n"
+    )
+    plan = plan_edit(original, UpdateSnippet(MARKER + shown + MARKER), "python")
+    assert plan.predicted == original
+    assert 0.3 < plan.confidence < 0.9
