@@ -123,8 +123,8 @@ def steady_length(accepted: float, rejected: float, cost_ratio: float, limit: in
     The number of tokens per unit of time hardly changes around its maximum, so the rounding costs nothing that could be
     measured; and what is rounded need be computed only once.
     """
-    accepted, rejected = max(accepted, _LEAST), max(rejected, _LEAST)
-    return _class_length(round(_CLASSES * log(accepted)), round(_CLASSES * log(rejected)), cost_ratio, limit)
+    accepted_class, rejected_class = _CLASSES * log(accepted + _LEAST), _CLASSES * log(rejected + _LEAST)
+    return _class_length(round(accepted_class), round(rejected_class), cost_ratio, limit)
 
 
 @lru_cache(maxsize=8192)

@@ -59,16 +59,17 @@ class Beliefs:
         self._regions: dict[int, Beta] = {}
         self._guesses: dict[tuple[Place, SourceKind, int], Beta] = {}
 
-    def length(self, segments: list[Segment], cost: StepCost, limit: int, most: int, likely: int) -> int:
+    def length(self, segments: list[Segment], cost: StepCost, limit: int, most: int) -> int:
         """The k for the draft tokens of `segments`, which follow a sure cursor; at most `limit`.
 
-        most: the limit of every pass. likely: the k of the pass before.
+        most: the limit of every pass.
         """
-        if len(segments) == 1:  # by far the most frequent case
-            region, kind, tokens = segments[0]
-            return min(steady_length(*self._token_belief(region, kind), cost.rounded_marginal, most), tokens, limit)
+        region, kind, tokens = segments[0]
+        alone = steady_length(*self._token_belief(region, kind), cost.rounded_marginal, most)
+        if alone <= tokens or len(segments) == 1:  # by far the most frequent case
+            return min(alone, tokens, limit)
         stretches = [Stretch(*self._token_belief(region, kind), tokens) for region, kind, tokens in segments]
-        return draft_length(stretches, cost.marginal, limit, likely)
+        return draft_length(stretches, cost.marginal, limit, alone)
 
     def _token_belief(self, region: int, kind: SourceKind) -> tuple[float, float]:
         """Accepted and rejected."""

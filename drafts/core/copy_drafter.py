@@ -63,7 +63,6 @@ class CopyDrafter:
         self._guessed = False
         self._proposed: int | None = None
         self._known = 0
-        self._likely = 0
         self._follower: ByteFollower | None = None
         self._cursor = Cursor(self._main, 0, Place.START) if self._main.tokens else None
         if self._cursor is not None:
@@ -236,7 +235,7 @@ class CopyDrafter:
         if not segments:
             return [], []
         if sure and self._options.adaptive_k:
-            limit = self._likely = self._beliefs.length(segments, self._cost, limit, most, self._likely)
+            limit = self._beliefs.length(segments, self._cost, limit, most)
             if limit <= 0:
                 return [], []
             segments = clip(segments, limit)

@@ -38,7 +38,7 @@ class StepCost:
             raise ValueError(f"the cost ratio c1/c0 must be positive, got {ratio}")
         self.ratio = ratio
         self.batch_size = 1
-        self._rounded = (0.0, 0.0)
+        self._rounded_of = self._rounded = 0.0
         self._fit = fit
         self._steps = 0
         self._seconds = 0.0  # of a step, in the mean
@@ -65,10 +65,10 @@ class StepCost:
     @property
     def rounded_marginal(self) -> float:
         """The same to about two digits, so that what depends on it can be looked up."""
-        marginal = self.marginal
-        if self._rounded[0] != marginal:
-            self._rounded = (marginal, float(f"{marginal:.1e}"))
-        return self._rounded[1]
+        marginal = self.ratio * self.batch_size
+        if marginal != self._rounded_of:
+            self._rounded_of, self._rounded = marginal, float(f"{marginal:.1e}")
+        return self._rounded
 
     def record(self, tokens: int, seconds: float, batch: Hashable = None) -> None:
         """A step of `tokens` draft tokens took `seconds`. batch: tells the requests of the step from others; of one
