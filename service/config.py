@@ -104,7 +104,13 @@ class EngineConfig(_Section):
         "answers may depend on what was asked before, and the second run of a comparison gets its prompt for free.",
     )
     cpu_threads: PositiveInt | None = Field(
-        default=None, description="CPU only: threads of the model; None lets vLLM choose and bind them."
+        default=None,
+        description="CPU only: threads of the model. None takes one for each core in one process; else vLLM chooses.",
+    )
+    one_process: bool | None = Field(
+        default=None,
+        description="CPU only: the model runs in the engine's process, where the engine needs no core of its own. "
+        "None: on up to 8 cores, and not where VLLM_CPU_OMP_THREADS_BIND names cores.",
     )
     start_seconds: float = Field(default=600.0, gt=0, description="How long the engine may take to start.")
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from evals.stepcost.profile import Cell, StepCostError
 from evals.stepcost.proposer import LOG_VARIABLE, WIDTH_VARIABLE
 from service.config import MAX_DRAFT_TOKENS, EngineConfig
-from service.engine.vllm import environment
+from service.engine.vllm import environment, use_cpus
 
 _PROPOSER = "evals.stepcost.proposer.FixedWidthProposer"
 
@@ -45,7 +45,8 @@ def measure(
         folder, log, width = (Path(work) / name for name in ("model", "steps", "width"))
         folder.mkdir()
         shutil.copy(file, folder / "config.json")
-        os.environ.update(environment(EngineConfig(kv_cache_gib=kv_cache_gib)))
+        settings = EngineConfig(kv_cache_gib=kv_cache_gib)
+        os.environ.update(environment(settings))
         os.environ.update({LOG_VARIABLE: str(log), WIDTH_VARIABLE: str(width)})
         from vllm import LLM
 
@@ -65,6 +66,7 @@ def measure(
                 "model": _PROPOSER,
                 "num_speculative_tokens": MAX_DRAFT_TOKENS,
             },
+            **use_cpus(settings, tensor_parallel),
         )
         try:
             for draft_tokens, context, batch in grid:

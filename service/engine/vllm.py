@@ -15,7 +15,7 @@ import structlog
 from drafts.core.types import DraftReport
 from drafts.payload import decode_report, encode
 from service.config import DraftingConfig, EngineConfig, ModelConfig
-from service.engine import vllm_logging
+from service.engine import cpu_process, vllm_logging
 from service.engine.base import FinishReason, GenerateRequest, Output
 from service.engine.drafter_checks import check_drafter
 from service.engine.report_desk import ReportDesk, answer_or_give_up
@@ -51,6 +51,24 @@ def environment(engine: EngineConfig) -> dict[str, str]:
         **{name: value for name, value in variables.items() if name not in os.environ},
         "VLLM_USE_V2_MODEL_RUNNER": "0",
     }
+
+
+def use_cpus(engine: EngineConfig, tensor_parallel_size: int) -> dict[str, Any]:
+    """vLLM's engine arguments for where a model on CPUs runs, and the environment set for it; nothing elsewhere.
+
+    Before vLLM's processes are started: they inherit the environment. See cpu_process.
+    """
+    from vllm.platforms import current_platform
+    from vllm.utils.cpu_resource_utils import get_allowed_cpu_list
+
+    if not current_platform.is_cpu():
+        return {}
+    cores = len({cpu.physical_core for cpu in get_allowed_cpu_list()})
+    arguments, variables = cpu_process.arguments_and_variables(
+        engine, cores=cores, tensor_parallel_size=tensor_parallel_size, variables=os.environ
+    )
+    os.environ.update(variables)
+    return arguments
 
 
 class VllmEngine:
@@ -131,7 +149,7 @@ class VllmEngine:
         from vllm.engine.arg_utils import AsyncEngineArgs
 
         model, engine = self._model, self._engine
-        arguments = engine_arguments(self._drafting)
+        arguments = engine_arguments(self._drafting) | use_cpus(engine, model.tensor_parallel_size)
         if model.max_model_len is not None:
             arguments["max_model_len"] = model.max_model_len
         return AsyncEngineArgs(
