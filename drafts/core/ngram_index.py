@@ -17,9 +17,9 @@ CHUNK = 1024
 _REACH = 16
 
 # An n-gram is one integer, the last token in the lowest bits: quicker to hash than a tuple, and no object that Python's
-# garbage collector looks at. Vocabularies have fewer than 2^21 tokens; two ids that share their low bits cost no more
+# garbage collector looks at. Vocabularies have fewer than 2^20 tokens; two ids that share their low bits cost no more
 # than a wrong place, which whoever looks at the tokens there finds out.
-_BITS = 21
+_BITS = 20
 _MASK = (1 << _BITS) - 1
 _MAX_N = 3
 
@@ -68,7 +68,9 @@ class NgramIndex:
         if len(self._done) * CHUNK < size:
             self._add_chunks(size)
         first = min(near // CHUNK, len(self._done) - 1)
-        if self._open:
+        if len(self._open) == 1 and first in self._open:
+            self._extend(first, CHUNK)  # the end of a list that grows: by far the most frequent case
+        elif self._open:
             self._build(first)
         if first != self._nearest:
             self._arrange(first)
@@ -101,8 +103,8 @@ class NgramIndex:
         """Index what is not complete: all of the chunk of interest, or about a quarter of a chunk, nearest first."""
         unfinished = self._open
         work = self._extend(first, CHUNK) if first in unfinished else 0
-        if work >= CHUNK // 4 or (len(unfinished) == 1 and first in unfinished):
-            return  # the end of a list that grows, and all else is complete: by far the most frequent case
+        if work >= CHUNK // 4:
+            return
         for distance in range(1, _REACH + 1):
             for number in (first + distance, first - distance):
                 if number in unfinished:
