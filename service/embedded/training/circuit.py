@@ -10,7 +10,10 @@ What is written here beyond that, so that the match is exact and long, and the s
   sixteen tokens in fewer bits: 64 tokens.
 - `<keep>` has the zero word, and the exclusive or of an odd number of words is then zero as well: a hash over an
   elision matches nothing. The windows beyond it are made zero, and a count of elisions makes up for all of them in the
-  score, so that a snippet's part counts as matched when all of it, from its elision on, is.
+  score, so that a snippet's part counts as matched when all of it, from its elision on, is. A text's tags stop the
+  windows as an elision does, but for the two nearest: so a text's start is compared with a text's start.
+- The norm of the residual stream is a constant pair's but for a thousandth, so that LayerNorm is a fixed scaling and
+  the bits of a word stay within a few hundredths of one. Scores are sharp: a close second has no share.
 - Positions are sinusoids in the residual stream (the position table is data, not learned), so a matched place is a
   value that can be carried on and compared.
 - A snippet's token is a candidate in two cases. Up to the token before it the part only quotes the original, and with
@@ -20,7 +23,8 @@ What is written here beyond that, so that the match is exact and long, and the s
 
 Layers: 0 the last four tokens' hash; 1 hashes 4, 8 and 12 back, and the segment (original, snippet, output); 2 hashes
 16, 32 and 48 back; 3 where the text stands in the original, and does it; 4 the place expected from 8, 16 and 64 tokens
-ago, and where the token before stood; 5 match in the original and in the snippet, answer.
+ago, and where the token before stood; 5 answers: the original's, over it a part's first change, over both a part that
+goes on.
 """
 
 from __future__ import annotations
@@ -31,18 +35,22 @@ import torch
 from torch import Tensor
 from transformers import OPTForCausalLM
 
-from service.embedded.training.feedforward import exclusive_or, gated, read_unit
-from service.embedded.training.gains import Gain
+from service.embedded.training.feedforward import clear, exclusive_or, gated, gated_exclusive_or, step
+from service.embedded.training.heads import NAT, TAGS, HeadWriter
 from service.embedded.training.layout import (
     ANCHOR,
+    BARRED,
     BITS,
-    CHANGED,
     COMPLETE,
     EARLY,
     EMBEDDING,
     ENTRY,
     ENTRY_AT_START,
-    ENTRY_COST,
+    ENTRY_BITS,
+    ENTRY_FREQUENCIES,
+    ENTRY_MATCH,
+    ENTRY_SLACK,
+    ENTRY_VOTE,
     FAR,
     FAR_BITS,
     FREQUENCIES,
@@ -53,22 +61,20 @@ from service.embedded.training.layout import (
     MATCH,
     NEAR_SHARE,
     ORIGINAL_VOTE,
-    PLACE_FREQUENCIES,
     POSITIONS,
     PRIOR,
+    PRIOR_FREQUENCIES,
     PRIOR_OF_MATCH,
     QUOTE_SLACK,
-    QUOTED,
     SEGMENT,
     SLOTS,
-    SNIPPET_BAR,
+    SNIPPET_SLACK,
     SNIPPET_VOTE,
     SPREAD,
     START_FILL,
-    STOP,
+    TAG_GAP,
     WILD_UNIT,
     SpecialIds,
-    amplitudes,
     golay_words,
     model_config,
     position_codes,
@@ -77,20 +83,14 @@ from service.embedded.training.layout import (
 from service.embedded.training.tokenizer import VOCABULARY
 
 
-class CircuitBuilder:
+class CircuitBuilder(HeadWriter):
     """Writes the circuit into an OPT model."""
 
     def __init__(self, special: SpecialIds, seed: int) -> None:
         torch.manual_seed(seed)
+        super().__init__(OPTForCausalLM(model_config(special)))
         self.special = special
         self.generator = torch.Generator().manual_seed(seed)
-        self.model = OPTForCausalLM(model_config(special))
-        self.decoder = self.model.model.decoder
-        self.gains: list[Gain] = []
-
-    def _gain(self, name: str, weight: Tensor, *index: int | slice | list[int]) -> None:
-        """Declares weight[index], a part of a parameter or of a view of one, to be scaled as one by training."""
-        self.gains.append(Gain.of(self.model, name, weight, *index))
 
     def build(self) -> OPTForCausalLM:
         with torch.no_grad():
@@ -146,7 +146,7 @@ class CircuitBuilder:
         flags[s.edit, 0] = flags[s.out, 1] = flags[s.file, 2] = 1
         # Four tags are an elision: what stands before them is another text.
         flags[s.keep, 3] = 1
-        flags[[s.file, s.edit, s.out], 3] = 0.25
+        flags[[s.file, s.edit, s.out], 3] = TAG_GAP
         flags[s.end, 4] = 1
         self.decoder.embed_tokens.weight.copy_(torch.cat([identity, answer, flags], dim=1))
 
@@ -179,44 +179,6 @@ class CircuitBuilder:
         head[[s.file, s.edit, s.out, s.keep]] = 0
         self.model.lm_head.weight.copy_(head)
 
-    def _head(self, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Views of (q weight, k weight, q bias, v weight, out weight) of one head.
-
-        q and k weights are [128, 512], out is [512, 128]. Attention divides scores by sqrt(128).
-        """
-        attention = self.decoder.layers[layer].self_attn
-        rows = slice(head * HEAD, (head + 1) * HEAD)
-        return (
-            attention.q_proj.weight[rows],
-            attention.k_proj.weight[rows],
-            attention.q_proj.bias[rows],
-            attention.v_proj.weight[rows],
-            attention.out_proj.weight[:, rows],
-        )
-
-    def _offset_head(self, layer: int, head: int, offset: int, stop: tuple[slice, ...] = ()) -> tuple[Tensor, Tensor]:
-        """A head that attends to the token `offset` back. Returns (v weight, out weight).
-
-        It attends to the start token, whose values are zero, where the counts in the slots `stop` come to one or more.
-        """
-        q, k, q_bias, v, out = self._head(layer, head)
-        if stop:
-            q[HEAD - 1, [slot.start for slot in stop]] = STOP * math.sqrt(HEAD)
-            q_bias[HEAD - 1] = (float(amplitudes().sum()) - 0.87 * STOP) * math.sqrt(HEAD)
-            k[HEAD - 1, SLOTS.is_start] = 1.0
-        amplitude = amplitudes().repeat(2)
-        q[: 2 * FREQUENCIES, SLOTS.position] = math.sqrt(HEAD) * amplitude[:, None] * rotation(-offset)
-        k[: 2 * FREQUENCIES, SLOTS.position] = torch.eye(2 * FREQUENCIES)
-        return v, out
-
-    @staticmethod
-    def _carry(v: Tensor, out: Tensor, start: int, source: slice, target: slice, matrix: Tensor | None = None) -> int:
-        """Copies residual dims `source` of the attended token into `target`, through value dims from `start`."""
-        width: int = source.stop - source.start
-        v[start : start + width, source] = torch.eye(width)
-        out[target, start : start + width] += torch.eye(width) if matrix is None else matrix
-        return start + width
-
     def _layer0(self) -> None:
         p = self.permutations
         for head, offset in enumerate((1, 2, 3, 4)):
@@ -244,17 +206,29 @@ class CircuitBuilder:
             start = self._carry(v, out, start, SLOTS.hash_key, key, matrix)
             start = self._carry(v, out, start, SLOTS.gaps_query[0], SLOTS.gaps_query[window])
             start = self._carry(v, out, start, SLOTS.gaps_key[0], SLOTS.gaps_key[window])
-            if window == 2:  # nothing of two: an odd sum again
-                v[start, SLOTS.is_start] = 0.5
-                out[SLOTS.hash8_query, start] = out[SLOTS.hash8_key, start] = 1.0
         _, k, q_bias, v, out = self._head(1, 3)
         q_bias[0] = math.sqrt(HEAD)
         k[0, SLOTS.is_file], k[0, SLOTS.is_edit], k[0, SLOTS.is_out] = 20.0, 40.0, 60.0
         start = self._carry(v, out, 0, SLOTS.is_file, SLOTS.in_original)
         start = self._carry(v, out, start, SLOTS.is_edit, SLOTS.in_snippet)
         self._carry(v, out, start, SLOTS.is_out, SLOTS.in_output)
-        unit = exclusive_or(self.decoder.layers[1], 0, SLOTS.hash8_query, terms=2)
-        exclusive_or(self.decoder.layers[1], unit, SLOTS.hash8_key, terms=2)
+        # A window of eight tokens is there only where no elision and no tag is in it or nearer.
+        own = {slot.start: TAG_GAP for slot in TAGS}
+        unit = 0
+        for word, gaps, odd, besides in (
+            (SLOTS.hash8_query, SLOTS.gaps_query, SLOTS.odd_query, own),
+            (SLOTS.hash8_key, SLOTS.gaps_key, SLOTS.odd_key, {}),
+        ):
+            gate = {gap.start: -1 / TAG_GAP for gap in gaps[:3]}
+            gate.update({dim: weight / TAG_GAP for dim, weight in besides.items()})
+            gate[SLOTS.is_start.start] = -1.0
+            unit = gated_exclusive_or(self.decoder.layers[1], unit, word, 2, gate, 1.0)
+            # Of the three words that make a far window the nearest is there alone: tags are in it, or an elision is
+            # in the next. A one then keeps the sum even, and the window empty.
+            inner = {gaps[0].start: 1 / TAG_GAP, **{dim: -weight / TAG_GAP for dim, weight in besides.items()}}
+            unit = step(self.decoder.layers[1], unit, odd, inner, 0.0, 1.0)
+            unit = step(self.decoder.layers[1], unit, odd, {gaps[0].start: 6.0}, 5.0, -1.0)
+            unit = step(self.decoder.layers[1], unit, odd, {gaps[1].start: 6.0}, 5.0, 1.0)
 
     def _layer2(self) -> None:
         # Sixteen tokens in ten bits: bits of the three windows' words, no bit of a word twice in one far window.
@@ -262,81 +236,68 @@ class CircuitBuilder:
         for head, offset in enumerate(FAR):
             v, out = self._offset_head(2, head, offset, stop=SLOTS.gaps_query[:3])
             start = 0
-            for slots, target, gaps in (
-                ((SLOTS.hash_query, SLOTS.hash4_query, SLOTS.hash8_query), SLOTS.far_query, SLOTS.gaps_query),
-                ((SLOTS.hash_key, SLOTS.hash4_key, SLOTS.hash8_key), SLOTS.far_key, SLOTS.gaps_key),
+            queries = (SLOTS.hash_query, SLOTS.hash4_query, SLOTS.hash8_query)
+            keys = (SLOTS.hash_key, SLOTS.hash4_key, SLOTS.hash8_key)
+            for slots, target, gaps, odd in (
+                (queries, SLOTS.far_query, SLOTS.gaps_query, SLOTS.odd_query),
+                (keys, SLOTS.far_key, SLOTS.gaps_key, SLOTS.odd_key),
             ):
                 for slot, pick in zip(slots, picks, strict=True):
                     v[start : start + FAR_BITS, slot] += pick[:FAR_BITS]
+                v[start : start + FAR_BITS, odd] = 1.0
                 out[target[head], start : start + FAR_BITS] = torch.eye(FAR_BITS)
                 start += FAR_BITS
                 v[start, [slot.start for slot in gaps[:3]]] = 1.0
                 out[gaps[3 + head], start] = 1.0
                 start += 1
         unit = 0
-        for slot in (*SLOTS.far_query, *SLOTS.far_key):
+        for slot in (SLOTS.far_query[0], *SLOTS.far_key):
             unit = exclusive_or(self.decoder.layers[2], unit, slot, terms=3)
-        for slot, gaps in ((SLOTS.hash8_query, SLOTS.gaps_query), (SLOTS.hash8_key, SLOTS.gaps_key)):
-            unit = gated(self.decoder.layers[2], unit, slot, {gaps[0].start: -1.0, gaps[1].start: -1.0}, 1.0)
-        # wild: how much of a complete score the windows cannot give, because an elision lies in them or nearer.
-        fc1, fc2 = self.decoder.layers[2].fc1, self.decoder.layers[2].fc2
+        for window in (1, 2):
+            gate = {gaps.start: -1 / TAG_GAP for gaps in SLOTS.gaps_query[3 : 3 + window]}
+            unit = gated_exclusive_or(self.decoder.layers[2], unit, SLOTS.far_query[window], 3, gate, 1.0)
+        # wild: how much of a complete score the windows cannot give, because an elision lies in them or nearer; a tag
+        # nearer is the same, and one in them from eight tokens back on.
         for gaps, wild, name in (
             (SLOTS.gaps_query, SLOTS.wild_query, "query"),
             (SLOTS.gaps_key, SLOTS.wild_key, "key"),
         ):
             for window, nats in enumerate(MATCH[1:], 1):
-                for bias, slope in ((-0.75, 4 * nats / WILD_UNIT), (-1.0, -4 * nats / WILD_UNIT)):
-                    read_unit(fc1, unit, dict.fromkeys((gap.start for gap in gaps[:window]), 1.0), bias)
-                    fc2.weight[wild, unit] = slope
-                    self._gain(f"wild {name} {window}", fc2.weight, wild, unit)
-                    unit += 1
-
-    def _match(
-        self, layer: int, head: int, bits: tuple[int, ...]
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, int]:
-        """A head whose score adds MATCH nats for each window that agrees; `bits` of each word are compared."""
-        q, k, q_bias, v, out = self._head(layer, head)
-        pairs = (
-            (SLOTS.identity, SLOTS.previous),
-            (SLOTS.hash_query, SLOTS.hash_key),
-            (SLOTS.hash4_query, SLOTS.hash4_key),
-            (SLOTS.hash8_query, SLOTS.hash8_key),
-            *zip(SLOTS.far_query, SLOTS.far_key, strict=True),
-        )
-        start = 0
-        for window, ((query, key), nats, count) in enumerate(zip(pairs, MATCH, bits, strict=True)):
-            for bit in range(count):
-                q[start + bit, query.start + bit] = nats / count * math.sqrt(HEAD)
-                k[start + bit, key.start + bit] = 1.0
-                self._gain(f"match {layer}.{head}.{window}", q, start + bit, query.start + bit)
-            start += count
-        q_bias[start] = math.sqrt(HEAD)
-        return q, k, q_bias, v, out, start
-
-    def _original_bias(self, k: Tensor, row: int) -> None:
-        k[row, SLOTS.in_original] = SEGMENT
-        k[row, SLOTS.is_edit] = SEGMENT
+                weights = {1: (6.0,), 2: (30.0, 6.0)}.get(window, (10.0,) * window)
+                reads = {gap.start: weight for gap, weight in zip(gaps[:window], weights, strict=True)}
+                if wild is SLOTS.wild_query and window > 1:
+                    reads.update({slot.start: -weights[0] * TAG_GAP for slot in TAGS})
+                first = unit
+                unit = step(self.decoder.layers[2], unit, wild, reads, 5.0 if window < 3 else 0.5, nats / WILD_UNIT)
+                for i in range(first, unit):
+                    self._gain(f"wild {name} {window}", self.decoder.layers[2].fc2.weight, wild, i)
 
     def _layer3(self) -> None:
-        bits = (BITS, BITS, BITS, BITS, *[FAR_BITS] * len(FAR))
-        _, k, _, v, out, row = self._match(3, 0, bits)
+        _, k, _, v, out, row = self._match(3, 0)
         self._original_bias(k, row)
         self._carry(v, out, 0, SLOTS.position, SLOTS.place)
         # The same for a snippet's tokens, the earlier of like places first.
-        _, k, _, v, out, row = self._match(3, 1, bits)
+        _, k, _, v, out, row = self._match(3, 1)
         self._original_bias(k, row)
         k[row, SLOTS.position.stop - 1] = -EARLY
         self._carry(v, out, 0, SLOTS.position, SLOTS.own_place)
         # Does what the snippet says up to this token, from the elision before it on, stand nowhere in the original?
         # The start token wins then: its score is a complete one, less what elisions make impossible.
-        q, k, _, v, out, row = self._match(3, 2, bits)
+        q, k, _, v, out, row = self._match(3, 2)
         self._original_bias(k, row)
         k[row, SLOTS.is_start] = COMPLETE - QUOTE_SLACK
-        q[row + 1, SLOTS.in_snippet] = SEGMENT * math.sqrt(HEAD)
-        q[row + 1, SLOTS.wild_query] = -WILD_UNIT * math.sqrt(HEAD)
+        q[row + 1, SLOTS.in_snippet] = SEGMENT * NAT
+        q[row + 1, SLOTS.wild_query] = -WILD_UNIT * NAT
         k[row + 1, SLOTS.is_start] = 1.0
         self._carry(v, out, 0, SLOTS.is_start, SLOTS.changed)
-        gated(self.decoder.layers[3], 0, SLOTS.place, {SLOTS.in_output.start: 1.0})
+        unit = gated(self.decoder.layers[3], 0, SLOTS.place, {SLOTS.in_output.start: 1.0})
+        # A key's windows beyond an elision are empty. Of the original's keys none has one, so this can wait until here.
+        for words, gaps in (
+            (SLOTS.hash4_key, SLOTS.gaps_key[:1]),
+            *((words, SLOTS.gaps_key[3 : 4 + window]) for window, words in enumerate(SLOTS.far_key)),
+        ):
+            gate = {gap.start: -1 / TAG_GAP for gap in gaps}
+            unit = gated(self.decoder.layers[3], unit, words, gate, 1.0)
 
     def _layer4(self) -> None:
         offsets = (8, 16, 64)
@@ -351,43 +312,40 @@ class CircuitBuilder:
         out[SLOTS.changed, start + 1] = -1.0  # of the four <out> only the first is what a snippet ends with
         # A hunk's first changed token: the text before it is quoted, the text with it is not.
         gate = {SLOTS.quoted_before.start: 1.0, SLOTS.in_snippet.start: -1.0, SLOTS.changed.start: 1.0}
-        gated(self.decoder.layers[4], 0, SLOTS.entry_place, gate)
-
-    def _place(self, q: Tensor, k: Tensor, row: int, name: str, reads: list[tuple[slice, float]], keys: slice) -> None:
-        """Adds nats for a key whose place is the expected one: `reads` are slots of the query with their nats."""
-        chosen = torch.linspace(0, FREQUENCIES - 1, PLACE_FREQUENCIES).round().long()
-        for i, f in enumerate(torch.cat([chosen, chosen + FREQUENCIES]).tolist()):
-            for slot, nats in reads:
-                q[row + 1 + i, slot.start + f] = nats / PLACE_FREQUENCIES * math.sqrt(HEAD)
-                self._gain(f"{name} {f % FREQUENCIES}", q, row + 1 + i, slot.start + f)
-            k[row + 1 + i, keys.start + f] = 1
+        unit = gated(self.decoder.layers[4], 0, SLOTS.entry_place, gate)
+        clear(self.decoder.layers[4], unit, SLOTS.answer)
 
     def _layer5(self) -> None:
         q, k, _, v, out, row = self._match(5, 0, LAST_BITS)
         self._original_bias(k, row)
-        self._place(q, k, row, "prior", [(SLOTS.place, PRIOR_OF_MATCH), (SLOTS.expected, PRIOR)], SLOTS.position)
+        reads = [(SLOTS.place, PRIOR_OF_MATCH), (SLOTS.expected, PRIOR)]
+        self._place(q, k, row, "prior", reads, SLOTS.position, PRIOR_FREQUENCIES)
         self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * ORIGINAL_VOTE)
-        q, k, q_bias, v, out, row = self._match(5, 1, LAST_BITS)
-        k[row, SLOTS.in_snippet] = SEGMENT + CHANGED - QUOTED
+        # The snippet goes on: its text had changed before this token. The first <out> is its end.
+        _, k, _, v, out, row = self._match(5, 1)
+        k[row, SLOTS.in_snippet] = SEGMENT - BARRED
         k[row, SLOTS.is_edit] = -SEGMENT
-        k[row, SLOTS.is_out] = SEGMENT + CHANGED
-        k[row, SLOTS.changed] = QUOTED
-        k[row, SLOTS.quoted_before] = -CHANGED
+        k[row, SLOTS.is_out] = SEGMENT
+        k[row, SLOTS.changed] = BARRED
+        k[row, SLOTS.quoted_before] = -BARRED
         k[row, SLOTS.wild_key] = WILD_UNIT
         # "No match": its answer is nothing. The start token itself is changed, and not quoted before.
-        k[row, SLOTS.is_start] = SEGMENT + COMPLETE + SNIPPET_BAR - QUOTED - CHANGED
+        k[row, SLOTS.is_start] = SEGMENT + COMPLETE - SNIPPET_SLACK - 2 * BARRED
         self._gain("threshold", k, row, SLOTS.is_start)
-        self._place(
-            q,
-            k,
-            row,
-            "entry",
-            [(SLOTS.place, ENTRY * NEAR_SHARE), (SLOTS.expected, ENTRY * (1 - NEAR_SHARE))],
-            SLOTS.entry_place,
-        )
-        # An entry counts a little less, but for the output's first tokens, which no place is expected for yet.
-        q_bias[HEAD - 1] = -ENTRY_COST * math.sqrt(HEAD)
-        q[HEAD - 1, SLOTS.wild_query] = ENTRY_AT_START * WILD_UNIT * math.sqrt(HEAD)
-        k[HEAD - 1, SLOTS.quoted_before], k[HEAD - 1, SLOTS.in_snippet], k[HEAD - 1, SLOTS.changed] = 1.0, -1.0, 1.0
         self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * SNIPPET_VOTE)
         self._gain("vote of the snippet", out, SLOTS.answer, slice(0, BITS))
+        # The snippet is entered: it changes with this token, and the output stands at the place that it quoted.
+        q, k, _, v, out, row = self._match(5, 2, ENTRY_BITS, ENTRY_MATCH)
+        k[row, SLOTS.in_snippet] = SEGMENT - 2 * BARRED
+        k[row, SLOTS.changed] = k[row, SLOTS.quoted_before] = BARRED
+        k[row, SLOTS.is_edit] = -SEGMENT
+        k[row, SLOTS.is_out] = SEGMENT - BARRED
+        k[row, SLOTS.wild_key] = ENTRY_MATCH * WILD_UNIT
+        k[row, SLOTS.is_start] = SEGMENT + ENTRY_MATCH * COMPLETE + ENTRY - ENTRY_SLACK
+        self._gain("entry's threshold", k, row, SLOTS.is_start)
+        reads = [(SLOTS.place, ENTRY * NEAR_SHARE), (SLOTS.expected, ENTRY * (1 - NEAR_SHARE))]
+        self._place(q, k, row, "entry", reads, SLOTS.entry_place, ENTRY_FREQUENCIES)
+        q[HEAD - 1, SLOTS.wild_query] = -ENTRY_AT_START * WILD_UNIT * NAT
+        k[HEAD - 1, SLOTS.is_start] = 1.0
+        self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * ENTRY_VOTE)
+        self._gain("vote of the entry", out, SLOTS.answer, slice(0, BITS))

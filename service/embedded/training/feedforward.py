@@ -49,3 +49,51 @@ def gated(layer: OPTDecoderLayer, unit: int, slot: slice, gate: dict[int, float]
         layer.fc2.bias[dim] = 1.0
         unit += 2
     return unit
+
+
+# Pulses that are two where the exclusive or of 2 or 3 bits is one, zero where it is minus one, and one where a zero
+# among the bits makes the sum odd (of three: even), as (slope, sign of the sum, offset).
+_PULSES = {
+    2: ((1.0, 1.0, 0.0), (1.0, -1.0, 0.0)),
+    3: ((1.0, 1.0, 3.0), (-2.0, 1.0, 1.0), (2.0, 1.0, -1.0)),
+}
+
+
+def gated_exclusive_or(
+    layer: OPTDecoderLayer, unit: int, slot: slice, terms: int, gate: dict[int, float], offset: float
+) -> int:
+    """Replaces sums of 2 or 3 +-1 bits by their exclusive or times the gate: offset + a sum of flags, at most 1.
+
+    Where the gate is 0 or less the result is zero. Uses units from `unit`, returns the next.
+    """
+    read_unit(layer.fc1, unit, gate, offset)
+    layer.fc2.weight[slot, unit] = -1.0
+    unit += 1
+    reach = {2: 2.0, 3: 6.0}[terms]
+    lifted = {flag: reach * weight for flag, weight in gate.items()}
+    for dim in range(slot.start, slot.stop):
+        for slope, sign, knot in _PULSES[terms]:
+            read_unit(layer.fc1, unit, {dim: sign, **lifted}, knot + reach * (offset - 1.0))
+            layer.fc2.weight[dim, unit] = slope
+            unit += 1
+        unit = clear(layer, unit, slice(dim, dim + 1))
+    return unit
+
+
+def clear(layer: OPTDecoderLayer, unit: int, slot: slice) -> int:
+    """Takes away what stands in a slot. Uses units from `unit`, returns the next."""
+    for dim in range(slot.start, slot.stop):
+        for sign in (1.0, -1.0):
+            read_unit(layer.fc1, unit, {dim: sign}, 0.0)
+            layer.fc2.weight[dim, unit] = -sign
+            unit += 1
+    return unit
+
+
+def step(layer: OPTDecoderLayer, unit: int, slot: slice, reads: dict[int, float], low: float, height: float) -> int:
+    """Adds to a slot 0 where the weighted sum of the dimensions `reads` is at most low, `height` from low + 1 on."""
+    for bias, slope in ((-low, height), (-low - 1.0, -height)):
+        read_unit(layer.fc1, unit, reads, bias)
+        layer.fc2.weight[slot, unit] = slope
+        unit += 1
+    return unit

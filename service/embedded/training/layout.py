@@ -13,13 +13,13 @@ from service.embedded.training.tokenizer import VOCABULARY
 
 HIDDEN, HEADS, LAYERS, FEED_FORWARD, EMBEDDING, POSITIONS = 512, 4, 6, 256, 64, 8192
 HEAD = HIDDEN // HEADS
-BITS, FAR_BITS, FREQUENCIES = 24, 10, 17
+BITS, FAR_BITS, FREQUENCIES = 24, 12, 17
 
 # Offsets of the far windows, of 16 tokens each.
 FAR = (16, 32, 48)
 
 # The constant pair's size: it dominates the norm of the residual, so LayerNorm is nearly a fixed scaling.
-ANCHOR = 60.0
+ANCHOR = 150.0
 
 
 class Slots:
@@ -43,15 +43,16 @@ class Slots:
         self.own_place = self._take(2 * FREQUENCIES)  # the same of a snippet's tokens
         self.expected = self._take(2 * FREQUENCIES)
         self.entry_place = self._take(2 * FREQUENCIES)  # own_place one token ago, at a part's first changed token only
-        self.answer = self._take(BITS)
+        self.answer = slice(self.own_place.start, self.own_place.start + BITS)  # where own_place was, wiped in layer 4
         self.anchor = self._take(2)
         self.is_edit, self.is_out, self.is_file, self.is_gap, self.is_start = (self._take(1) for _ in range(5))
         self.gaps_query = tuple(self._take(1) for _ in range(3 + len(FAR)))  # elisions in each window
         self.gaps_key = tuple(self._take(1) for _ in range(3 + len(FAR)))
         self.wild_query, self.wild_key = (self._take(1) for _ in range(2))
+        self.odd_query, self.odd_key = (self._take(1) for _ in range(2))  # of a far window one word alone is there
         self.changed, self.quoted_before = (self._take(1) for _ in range(2))
         self.in_original, self.in_snippet, self.in_output = (self._take(1) for _ in range(3))
-        self.ballast = self._take(16)  # keeps every write's mean at zero, so that LayerNorm's centring changes nothing
+        self.ballast = self._take(26)  # keeps every write's mean at zero, so that LayerNorm's centring changes nothing
         if self._next > HIDDEN:
             raise ValueError(f"the circuit needs {self._next} dimensions, the model has {HIDDEN}")
 
@@ -113,38 +114,51 @@ def rotation(offset: float) -> Tensor:
 # Standard deviation of the residual stream before each layer's attention and feed-forward, as measured: LayerNorm's
 # gain undoes it.
 SPREAD = (
-    (3.7755, 3.8269),
-    (3.7883, 3.8269),
-    (3.8137, 3.8606),
-    (3.8286, 3.8453),
-    (3.8398, 3.8550),
-    (3.8440, 3.8496),
+    (9.3847, 9.4055),
+    (9.3900, 9.4055),
+    (9.4005, 9.4260),
+    (9.4085, 9.4140),
+    (9.4121, 9.4170),
+    (9.4115, 9.4160),
 )
-LAST_SPREAD = 3.85
+LAST_SPREAD = 9.416
 START_FILL = 3.0
 
 # Nats, for the last token, tokens 0..3, 4..7, 8..15, 16..31, 32..47 and 48..63 back: a nearer window outweighs the
 # noise of the farther.
 MATCH = (42.0, 34.0, 26.0, 18.0, 13.0, 10.0, 8.0)
 COMPLETE = sum(MATCH)
-# Bits of each window that the last layer's match compares, which has to share its head with a place.
-LAST_BITS = (12, 24, 16, 12, 10, 10, 10)
+# All scores of match heads are taken so many times, so that no close second has a share.
+SHARPNESS = 4.0
+# Bits of each window that are compared: without a place in the score, with one for the original, with one for entry.
+MATCH_BITS = (18, 24, 24, 24, FAR_BITS, FAR_BITS, FAR_BITS)
+LAST_BITS = (12, 24, 20, 16, 12, 10, 8)
+ENTRY_BITS = (12, 24, 20, 16, 12, 12, 10)
 # Nats for one unit of the slots `wild`, which must not make the residual stream much longer.
 WILD_UNIT = 40.0
-# A head that copies from a distance stops at an elision with so many nats.
+# What a tag adds to the count of elisions in a window; an elision adds one.
+TAG_GAP = 0.2
+# A head that copies from a distance stops at an elision or a tag: nats for a whole one.
 STOP = 800.0
 SEGMENT = 200.0
 # Of like places in the original a snippet's part stands at the earlier: nats for 2,546 tokens, a radian of the slowest
 # frequency.
 EARLY = 12.0
 # How much of a complete score may be missing where a snippet quotes the original.
-QUOTE_SLACK = 7.0
-PRIOR, PRIOR_OF_MATCH, PLACE_FREQUENCIES = 14.0, 6.0, 16
-# Nats of a snippet's token: at its part's first change, times how near it is to the output's place (found now, and
-# expected from before); after it; and while it only quotes. SNIPPET_BAR is what they have to come to.
-ENTRY, NEAR_SHARE, CHANGED, QUOTED, SNIPPET_BAR = 100.0, 0.5, 60.0, 300.0, 45.0
-ENTRY_COST, ENTRY_AT_START = 13.0, 0.4
-ORIGINAL_VOTE, SNIPPET_VOTE = 1.0, 2.0
+QUOTE_SLACK = 2.5
+PRIOR, PRIOR_OF_MATCH = 36.0, 6.0
+# Frequencies that are compared: all but one for the prior, the higher ones for an entry's place.
+PRIOR_FREQUENCIES = tuple(range(2, 14))
+ENTRY_FREQUENCIES = tuple(range(10))
+# A snippet's token whose text must have changed before, or just now, has a score of at least so much less otherwise.
+BARRED = 250.0
+# How much of a complete score may be missing where the snippet goes on.
+SNIPPET_SLACK = 5.0
+# At a part's first change: weight of the match, nats for the output's place (found now, and expected from before), how
+# much of both may be missing, and what is added as long as no place is expected yet.
+ENTRY_MATCH, ENTRY, NEAR_SHARE, ENTRY_SLACK = 2.0, 100.0, 0.6, 40.0
+ENTRY_AT_START = (1 - NEAR_SHARE) * ENTRY / sum(MATCH[2:])
+ORIGINAL_VOTE, ENTRY_VOTE, SNIPPET_VOTE = 1.0, 2.0, 4.0
 
 
 def model_config(special: SpecialIds) -> OPTConfig:

@@ -19,7 +19,7 @@ from evals.example_edits import load_examples
 from service.config import EMBEDDED_MODEL_PATH, PromptFormatName
 from service.embedded.training.circuit import CircuitBuilder
 from service.embedded.training.edits import EditSampler, SyntheticEdit
-from service.embedded.training.feedforward import exclusive_or
+from service.embedded.training.feedforward import exclusive_or, gated_exclusive_or
 from service.embedded.training.gains import GainedModel
 from service.embedded.training.layout import golay_words, position_codes, rotation
 from service.embedded.training.prompt import encode_edit, special_ids
@@ -165,6 +165,23 @@ def test_lines_are_deleted_and_appended(circuit: OPTForCausalLM, tokenizer: Toke
         assert found == right
 
 
+def test_lines_are_put_in_before_the_first_one_and_no_token_is_chosen_by_a_hair(
+    circuit: OPTForCausalLM, tokenizer: Tokenizer
+) -> None:
+    """At a text's start, where windows are short, as after it: engines round differently."""
+    lines = [f"{word} = load('{word}')" for word in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")]
+    before = "\n".join(lines) + "\n"
+    for first in ([], ["import os"], ["import os", "", "import sys"]):
+        changed = [*first, lines[0], lines[1].replace("load", "read"), *lines[2:]]
+        edit = SyntheticEdit(before, "\n".join(changed) + "\n", ("\n".join(changed[: len(first) + 4]),), False, True)
+        sample = encode_edit(tokenizer, edit)
+        with torch.no_grad():
+            logits = circuit(input_ids=torch.tensor([sample.ids])).logits[0, sample.answer - 1 : -1]
+        best = logits.topk(2)
+        assert best.indices[:, 0].tolist() == sample.ids[sample.answer :], first
+        assert float((best.values[:, 0] - best.values[:, 1]).min()) > 2.0
+
+
 def test_exclusive_or_of_bits(circuit: OPTForCausalLM) -> None:
     """Of all sums that two, three and four bits can have, and zero where one of them is zero."""
     layer = copy.deepcopy(circuit.model.decoder.layers[0])
@@ -180,6 +197,22 @@ def test_exclusive_or_of_bits(circuit: OPTForCausalLM) -> None:
                     x[7] = sum(known)
                     result = float((x + layer.fc2(layer.fc1(x).relu()))[7])
                     assert result == pytest.approx(0.0 if 0.0 in known else (-1.0) ** known.count(-1.0))
+
+
+def test_exclusive_or_is_switched_off_by_its_gate(circuit: OPTForCausalLM) -> None:
+    layer = copy.deepcopy(circuit.model.decoder.layers[0])
+    for terms in (2, 3):
+        with torch.no_grad():
+            for linear in (layer.fc1, layer.fc2):
+                linear.weight.zero_()
+                linear.bias.zero_()
+            gated_exclusive_or(layer, 0, slice(7, 8), terms, {9: -1.0}, 1.0)
+            for bits in itertools.product((-1.0, 1.0), repeat=terms):
+                for flag in (0.0, 1.0, 4.0):
+                    x = torch.zeros(layer.fc1.in_features)
+                    x[7], x[9] = sum(bits), flag
+                    result = float((x + layer.fc2(layer.fc1(x).relu()))[7])
+                    assert result == pytest.approx(0.0 if flag else (-1.0) ** bits.count(-1.0))
 
 
 def test_gains_of_one_change_nothing(tokenizer: Tokenizer) -> None:
