@@ -87,7 +87,7 @@ def _assemble(
     written = 0
     offsets = original.offsets
     for index, (kind, start, end, lines, sure) in enumerate(pieces):
-        text = "".join(line + "\n" for line in lines)
+        text = "\n".join((*lines, "")) if lines else ""
         if index == last_text and not final_newline:
             text = text[:-1]
         span = Span(offsets[start], offsets[end])

@@ -11,7 +11,8 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from drafts.align.lines import Lines
 from drafts.align.similar import Similar
@@ -41,8 +42,7 @@ class Segment:
     may_be_unchanged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """The segment covers the original's lines [low, high).
 
     head, tail: how many lines at either end equal the original's. skip_head, skip_tail: blank lines beside an elision
@@ -71,8 +71,7 @@ class Context:
     tail: float
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(NamedTuple):
     """An end at boundary `at` of the original: `run` equal lines inwards, `skip` stray blanks outside, worth `gain`."""
 
     at: int
@@ -159,14 +158,16 @@ class Enumeration:
             return
         low, high = self.window
         text, contents = self.snippet.contents[index], self.original.contents
+        gains: dict[int, float] = {}
         for at in where[bisect_left(where, low) : bisect_left(where, high)]:
             if contents[at] != text:
                 continue
             run = self._run_at(at, index, step)
-            if step > 0:
-                yield _End(at, run, skip, 1.0 + self.context(index, index + run))
-            else:
-                yield _End(at + 1, run, skip, 1.0 + self.context(index + 1 - run, index + 1))
+            gain = gains.get(run)
+            if gain is None:
+                first = index if step > 0 else index + 1 - run
+                gain = gains[run] = 1.0 + self.context(first, first + run)
+            yield _End(at if step > 0 else at + 1, run, skip, gain)
 
     def _run_at(self, at: int, index: int, step: int) -> int:
         """How many lines of the original from `at` on equal the snippet's from `index` on."""
@@ -271,4 +272,4 @@ def share(head: int, tail: int, room: int) -> tuple[int, int]:
 
 
 def scored(candidate: Candidate, score: float) -> Candidate:
-    return replace(candidate, score=score)
+    return candidate._replace(score=score)

@@ -15,6 +15,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+import numpy
+from numpy.typing import NDArray
+
 from drafts.align.candidates import Candidate, Context, Segment
 from drafts.align.indentation import definition_name
 from drafts.align.lines import Lines, indent_width, matching_blocks
@@ -83,7 +86,7 @@ UNPLACED: Final = 1.5
 class Evidence:
     def __init__(self, original: Lines, snippet: Lines, syntax: Syntax | None, words: Words) -> None:
         self.original, self.snippet, self.syntax, self.words = original, snippet, syntax, words
-        self._affinities: dict[tuple[int, tuple[int, int]], list[float]] = {}
+        self._affinities: dict[tuple[int, tuple[int, int]], NDArray[numpy.float64]] = {}
         self._structures: dict[tuple[int, Candidate], float] = {}
 
     def base(self, segment: Segment, candidate: Candidate, context: Context) -> dict[str, float]:
@@ -129,7 +132,7 @@ class Evidence:
     @cached_property
     def filled_before(self) -> list[int]:
         """For each boundary, the lines before it that are not blank."""
-        return [0, *itertools.accumulate(1 if line else 0 for line in self.original.stripped)]
+        return list(itertools.accumulate(map(bool, self.original.stripped), initial=0))
 
     def judged(self, segment: Segment, candidate: Candidate) -> float:
         """The score of the candidate's structure."""
@@ -164,7 +167,7 @@ class Evidence:
             found["dead"] = 1.0
         for name, reach in _REACHES.items():
             affinity = self.affinity(segment, reach)
-            found[name] = max(affinity[low], affinity[high])
+            found[name] = float(max(affinity[low], affinity[high]))
         if last > first:
             found["repeated"] = float(self._repeated(range(first, last), low, high))
             if high > low:
@@ -205,9 +208,10 @@ class Evidence:
     def nearness(self, segment: Segment) -> list[float]:
         """What the affinity of each boundary of the original counts."""
         near, far = (self.affinity(segment, reach) for reach in _REACHES.values())
-        return [WEIGHTS["near"] * one + WEIGHTS["far"] * other for one, other in zip(near, far, strict=True)]
+        found: list[float] = (WEIGHTS["near"] * near + WEIGHTS["far"] * far).tolist()
+        return found
 
-    def affinity(self, segment: Segment, reach: tuple[int, int]) -> list[float]:
+    def affinity(self, segment: Segment, reach: tuple[int, int]) -> NDArray[numpy.float64]:
         """For each boundary of the original, the share of the segment's words, by rarity, that stand around it.
 
         The words are those of its new lines, where it has any. More lines count before a boundary than after it: what
@@ -221,7 +225,8 @@ class Evidence:
         size = len(self.original)
         # Words that stand everywhere tell no place, and going through all of their lines takes long.
         common = max(_COMMON, size // _COMMON)
-        steps = [0.0] * (size + 2)
+        edges: list[int] = []
+        weights: list[float] = []
         total = 0.0
         lines = self.snippet.stripped[segment.start : segment.end]
         for word in words_of(line for line in lines if line not in self.original.positions) or words_of(lines):
@@ -235,11 +240,12 @@ class Evidence:
                 # Boundaries from which the line is near: after it, up to `before` lines; before it, up to `after`.
                 low, high = max(line + 1 - after, until + 1, 0), min(line + before, size)
                 if high >= low:
-                    steps[low] += weight
-                    steps[high + 1] -= weight
+                    edges += (low, high + 1)
+                    weights += (weight, -weight)
                     until = high
-        scale = 1.0 / total if total else 0.0
-        found = self._affinities[key] = list(itertools.accumulate(step * scale for step in steps[: size + 1]))
+        steps = numpy.zeros(size + 2)
+        numpy.add.at(steps, numpy.array(edges, dtype=int), weights)
+        found = self._affinities[key] = numpy.cumsum(steps[: size + 1] * (1.0 / total if total else 0.0))
         return found
 
     def _rewritten(self, low: int, high: int, first: int, last: int) -> dict[str, float]:
@@ -259,7 +265,7 @@ class Evidence:
         kept = sum(filled)
         ends = ((gone[0], come[0]), (gone[-1], come[-1]))
         return {
-            "shape": float(sum(old.indents[at] != new.indents[to] for at, to in ends)),
+            "shape": float(sum(indent_width(old.contents[at]) != indent_width(new.contents[to]) for at, to in ends)),
             "fresh": float(len(come) > kept),
             "kept_blocks": math.log2(1 + sum(map(bool, filled))),
             "lopsided": abs(math.log2((1 + len(gone) - kept) / (1 + len(come) - kept))),

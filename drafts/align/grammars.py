@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 import time
 from collections import Counter
@@ -47,6 +48,7 @@ _CHUNK: Final = 1 << 16
 _SECONDS: Final = 0.5
 _SECONDS_A_BYTE: Final = 2e-6
 """Ordinary text takes a tenth of that; error recovery on garbage may take time without bounds."""
+_CALLS: Final = 16
 _COMMENT_ENDS: Final = re.compile(rb"/\*|\*/")
 _YAML_COLUMNS: Final = 60
 _YAML_INDICATORS: Final = re.compile(rb"[-?:]\s")
@@ -63,8 +65,11 @@ def parse(data: bytes, language: str | None) -> Tree | None:
         return None
     until = time.thread_time() + _SECONDS + _SECONDS_A_BYTE * len(data)
 
+    calls = itertools.count()
+
     def is_too_long(_offset: int, _has_error: bool) -> bool:
-        return time.thread_time() > until
+        # To ask for the time takes longer than what is parsed between two calls.
+        return next(calls) % _CALLS == 0 and time.thread_time() > until
 
     try:
         return Parser(grammar).parse(lambda offset, _: data[offset : offset + _CHUNK], progress_callback=is_too_long)

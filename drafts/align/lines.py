@@ -52,7 +52,7 @@ class Lines:
 
     @cached_property
     def stripped(self) -> tuple[str, ...]:
-        return tuple(line.strip() for line in self.contents)
+        return tuple(map(str.strip, self.contents))
 
     @cached_property
     def indents(self) -> tuple[int | None, ...]:
@@ -65,7 +65,8 @@ class Lines:
     @cached_property
     def offsets(self) -> list[int]:
         """Byte offset of the start of each line, and of the end of the text."""
-        sizes = [byte_length(line) + 1 for line in self.contents]
+        measure = len if all(map(str.isascii, self.contents)) else byte_length
+        sizes = [measure(line) + 1 for line in self.contents]
         if sizes and not self.final_newline:
             sizes[-1] -= 1
         return [0, *itertools.accumulate(sizes)]
@@ -75,7 +76,10 @@ class Lines:
         """Where each stripped line occurs, in ascending order."""
         found: dict[str, list[int]] = {}
         for index, line in enumerate(self.stripped):
-            found.setdefault(line, []).append(index)
+            if line in found:
+                found[line].append(index)
+            else:
+                found[line] = [index]
         return found
 
     def places(self, block: tuple[str, ...]) -> list[int]:

@@ -7,8 +7,10 @@ text: that margin is what the confidence is read from.
 
 from __future__ import annotations
 
+import itertools
+import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from drafts.align.candidates import Candidate, Enumeration, Segment, fit, pairs, scored, share
@@ -284,12 +286,21 @@ class _Placing:
     def _same(self, number: int, one: Candidate, other: Candidate) -> bool:
         """Both put the same text there."""
         low, high = min(one.low, other.low), max(one.high, other.high)
-        return self._text(number, one, low, high) == self._text(number, other, low, high)
+        if self._size(number, one) - (one.high - one.low) != self._size(number, other) - (other.high - other.low):
+            return False
+        return all(map(operator.eq, self._text(number, one, low, high), self._text(number, other, low, high)))
 
-    def _text(self, number: int, candidate: Candidate, low: int, high: int) -> tuple[str, ...]:
+    def _size(self, number: int, candidate: Candidate) -> int:
+        """The lines that the segment puts there."""
+        segment = self.segments[number]
+        return segment.end - segment.start - candidate.skip_head - candidate.skip_tail
+
+    def _text(self, number: int, candidate: Candidate, low: int, high: int) -> Iterator[str]:
+        """Line by line: places may lie far apart, and mostly differ soon."""
         segment, old = self.segments[number], self.original.contents
         lines = self.snippet.contents[segment.start + candidate.skip_head : segment.end - candidate.skip_tail]
-        return (*old[low : candidate.low], *lines, *old[candidate.high : high])
+        before, after = range(low, candidate.low), range(candidate.high, high)
+        return itertools.chain(map(old.__getitem__, before), lines, map(old.__getitem__, after))
 
     def _match(self, segment: Segment, candidate: Candidate, matches: list[int]) -> None:
         low, high, first, last = changed(segment, candidate)

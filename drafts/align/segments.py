@@ -67,8 +67,7 @@ class Draft:
 
 def read_draft(original: Lines, snippet_text: str) -> Draft:
     """Split a snippet into segments; re-indent one whose lines stand in the original with another indentation."""
-    literal = frozenset(original.stripped)
-    parts = split_lines(Lines.of(snippet_text), literal)
+    parts = split_lines(Lines.of(snippet_text), original.positions)
     elided = any(isinstance(part, Elision) for part in parts)
     known = _Original(original)
     contents: list[str] = []
@@ -195,14 +194,13 @@ def _fit_indentation(original: Lines, lines: Sequence[str]) -> list[str]:
 
     Of a definition the first line is enough.
     """
-    exact = set(original.contents)
     candidates: list[tuple[str, int]] = []
     for line in lines:
         stripped = line.strip()
         where = original.positions.get(stripped) if stripped else None
         if where is None:
             continue
-        if line in exact:
+        if any(original.contents[at] == line for at in where):
             return list(lines)
         if len(where) == 1:
             candidates.append((line, where[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from drafts.align.comments import comment
@@ -47,8 +47,8 @@ def split_snippet(snippet: str, original: str) -> list[SnippetPart]:
     return split_lines(Lines.of(snippet), frozenset(Lines.of(original).stripped))
 
 
-def split_lines(snippet: Lines, literal: frozenset[str] | set[str]) -> list[SnippetPart]:
-    """`split_snippet` on lines; literal: the stripped lines of the original."""
+def split_lines(snippet: Lines, literal: Container[str]) -> list[SnippetPart]:
+    """`split_snippet` on lines; literal: has the stripped lines of the original."""
     start, end = _inside_fence(snippet, literal)
     parts: list[SnippetPart] = []
     text_from = index = start
@@ -134,7 +134,7 @@ def _append_text(parts: list[SnippetPart], snippet: Lines, start: int, end: int)
         parts.append(SnippetText(text, Span(snippet.offsets[start], snippet.offsets[end])))
 
 
-def _inside_fence(snippet: Lines, literal: frozenset[str] | set[str]) -> tuple[int, int]:
+def _inside_fence(snippet: Lines, literal: Container[str]) -> tuple[int, int]:
     filled = [index for index, line in enumerate(snippet.stripped) if line]
     if len(filled) >= 2:
         first, last = filled[0], filled[-1]
@@ -144,7 +144,7 @@ def _inside_fence(snippet: Lines, literal: frozenset[str] | set[str]) -> tuple[i
     return 0, len(snippet)
 
 
-def _elision_at(snippet: Lines, index: int, end: int, literal: frozenset[str] | set[str]) -> tuple[int, str] | None:
+def _elision_at(snippet: Lines, index: int, end: int, literal: Container[str]) -> tuple[int, str] | None:
     """How many lines the marker at `index` takes, and its words; None when the line is text."""
     stripped = snippet.stripped[index]
     if not stripped or stripped in literal:
@@ -162,7 +162,7 @@ def _elision_at(snippet: Lines, index: int, end: int, literal: frozenset[str] | 
     return 1, marker.words
 
 
-def _bare_dots_plausible(snippet: Lines, index: int, literal: frozenset[str] | set[str]) -> bool:
+def _bare_dots_plausible(snippet: Lines, index: int, literal: Container[str]) -> bool:
     """Bare dots are a marker unless they are the whole body of what the line above opens (a Python stub).
 
     When the original has that opening line, it has another body for it, and the dots stand for that.

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+import numpy
 from tree_sitter import Node, Tree
 
 from drafts.align.grammars import parse
@@ -54,7 +55,7 @@ class Syntax:
     @cached_property
     def starts(self) -> list[int]:
         """The offset of each line, and of the end of the text."""
-        starts = [found.end() for found in re.finditer(rb"\n", self.data)]
+        starts = (numpy.flatnonzero(numpy.frombuffer(self.data, numpy.uint8) == 0x0A) + 1).tolist()
         return [0, *starts] if starts and starts[-1] == len(self.data) else [0, *starts, len(self.data)]
 
     def line(self, row: int) -> bytes:

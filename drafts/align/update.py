@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from drafts.align.build import Change, build_plan, keep_all
 from drafts.align.confidence import segment_confidences
@@ -37,14 +38,18 @@ def plan_update(original_text: str, snippet_text: str, syntax: Syntax | None = N
     if not any(placed) and not _has_open_end(draft):
         return keep_all(original_text)
     ends = _ends(original, draft, placement, placed, confidences)
-    items, covered = _items(original, draft, placement, ends, placed, confidences)
+    pieces, covered = _pieces(original, draft, placement, ends, placed, confidences)
     sure = 1.0
     for confidence in confidences:
         sure *= confidence
+    if not draft.removals:
+        changes = [change for piece in pieces for change in _changes(piece.items, covered, piece.start, piece.end)]
+        return build_plan(original, changes, sure)
+    items = _items(original, pieces)
     for removal in draft.removals:
         items, done = _apply_removal(original, draft, placement, ends, items, removal)
         sure *= 0.9 if done else 0.5
-    return build_plan(original, _changes(original, items, covered), sure)
+    return build_plan(original, _changes(items, covered, 0, len(original)), sure)
 
 
 def _place(original: Lines, draft: Draft, syntax: Syntax | None) -> tuple[Placement, list[bool], list[float]]:
@@ -122,7 +127,7 @@ def _only_removals(original_text: str, original: Lines, draft: Draft) -> Plan:
         sure *= 0.8 if done else 0.0
     if len(items) == len(original):
         return keep_all(original_text)
-    return build_plan(original, _changes(original, items, [sure] * (len(original) + 1)), max(sure, 0.1))
+    return build_plan(original, _changes(items, [sure] * (len(original) + 1), 0, len(original)), max(sure, 0.1))
 
 
 def _has_open_end(draft: Draft) -> bool:
@@ -225,22 +230,45 @@ def _block_limit(original: Lines, draft: Draft, placement: Placement, number: in
     return end if end - high <= 3 * len(trailing) + 10 else high
 
 
-def _items(
+@dataclass(slots=True)
+class _Piece:
+    """The original's lines [start, end) become `items`: lines, each with the original line that it is (-1: new)."""
+
+    start: int
+    end: int
+    items: list[tuple[str, int]]
+
+
+def _items(original: Lines, pieces: Sequence[_Piece]) -> list[tuple[str, int]]:
+    """All of the predicted lines, each with the original line that it is (-1: new)."""
+    items: list[tuple[str, int]] = []
+    position = 0
+    for piece in [*pieces, _Piece(len(original), len(original), [])]:
+        items.extend((original.contents[k], k) for k in range(position, piece.start))
+        items.extend(piece.items)
+        position = piece.end
+    return items
+
+
+def _pieces(
     original: Lines,
     draft: Draft,
     placement: Placement,
     ends: Sequence[tuple[int, int]],
     placed: Sequence[bool],
     confidences: Sequence[float],
-) -> tuple[list[tuple[str, int]], list[float]]:
-    """The predicted lines, each with the original line that it is (-1: new), and how sure each position is."""
+) -> tuple[list[_Piece], list[float]]:
+    """What the segments put where, with lines that stay between any two pieces; and how sure each position is."""
     snippet = draft.snippet
-    items: list[tuple[str, int]] = []
+    pieces: list[_Piece] = []
     sure = [1.0] * (len(original) + 1)
     position = 0
     for number, (segment, (low, high)) in enumerate(zip(draft.segments, ends, strict=True)):
         low, high = max(low, position), max(high, position)
-        items.extend((original.contents[k], k) for k in range(position, low))
+        if not pieces or low > position:
+            pieces.append(_Piece(low, high, []))
+        items = pieces[-1].items
+        pieces[-1].end = high
         for k in range(low, high + 1):
             sure[k] = min(sure[k], confidences[number])
         start, end = segment.start, segment.end
@@ -258,8 +286,7 @@ def _items(
         if not placed[number] and not draft.elided and low == 0 and number + 1 < len(draft.segments):
             items.extend(("", -1) for _ in range(draft.blanks[number + 1]))
         position = high
-    items.extend((original.contents[k], k) for k in range(position, len(original)))
-    return items, sure
+    return pieces, sure
 
 
 def _apply_removal(
@@ -321,11 +348,12 @@ def _without(items: list[tuple[str, int]], low: int, high: int) -> list[tuple[st
     return items[: inside[0]] + items[inside[-1] + 1 :] if inside else items
 
 
-def _changes(original: Lines, items: Sequence[tuple[str, int]], sure: Sequence[float]) -> list[Change]:
+def _changes(items: Sequence[tuple[str, int]], sure: Sequence[float], start: int, end: int) -> list[Change]:
+    """What changes where the original's lines [start, end) become `items`."""
     changes: list[Change] = []
-    position = 0
+    position = start
     pending: list[str] = []
-    for line, origin in [*items, ("", len(original))]:
+    for line, origin in [*items, ("", end)]:
         if origin < 0:
             pending.append(line)
             continue

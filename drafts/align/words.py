@@ -62,7 +62,8 @@ class Words:
         return found
 
     def weigh(self, counter: Counter[str]) -> float:
-        return sum(self.rarity(word) * count for word, count in counter.items())
+        known = self._rarities
+        return sum([(known.get(word) or self.rarity(word)) * count for word, count in counter.items()])
 
     def resemblance(self, one: Counter[str], other: Counter[str]) -> float:
         """The shared part of both, each word counting by its rarity: 0 to 1."""
