@@ -9,8 +9,10 @@ _MASK = (1 << 20) - 1
 
 
 class TokenText:
-    """Finds a token in any `span` tokens of a list. `span` tokens' worth of text is made at a time and kept as long as
-    the searches begin there."""
+    """Finds a token in any `span` tokens of a list that stays as it is.
+
+    `span` tokens' worth of text is made at a time and kept as long as the searches begin there.
+    """
 
     def __init__(self, tokens: list[int], span: int) -> None:
         self._tokens = tokens
