@@ -21,8 +21,8 @@ from evals.corpus.journal import cache_folder
 from evals.corpus.lock import LockError, Pair, read_lock
 from evals.corpus.records import CorpusError, EditRecord, load_records, write_records
 from evals.corpus.registries import Registries
-from evals.corpus.whole_file import write_whole
 from evals.progress import INTERRUPTED, progress_bar
+from evals.whole_file import write_whole
 from service import languages as known_languages
 from service.embedded.training.sources import Package, read_packages
 

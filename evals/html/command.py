@@ -9,12 +9,12 @@ import typer
 from rich.console import Console
 
 from evals.corpus.records import CorpusError, load_corpora
-from evals.corpus.whole_file import write_whole
 from evals.html.build import build
 from evals.html.run_files import RunFileError, read_runs
 from evals.html.strips import MOST
 from evals.json_file import write_json
 from evals.replay.tokenizers import EMBEDDED, load_tokenizer
+from evals.whole_file import write_whole
 from service.prompts.tokenization import TokenizerError
 
 

@@ -108,9 +108,10 @@ def test_diff_of_a_file_elsewhere_has_its_name_alone(scripted_address: str, file
 
 
 def test_says_when_the_place_is_uncertain(scripted_address: str, file: Path, snippet: Path) -> None:
-    file.write_text("def f():\n    x = 1\n\n\ndef g():\n    x = 1\n")
+    file.write_text("def f():\n    x = 1\n\n\ndef g():\n    x = 1\n\n\ndef h():\n    return 2\n")
     vague = "# ... existing code ...\n    x = 1\n    y = 2\n# ... existing code ...\n"
     done = redraft("apply", file, "--update", "-", "--address", scripted_address, stdin=vague)
+    file.write_text(BEFORE)
     sure = redraft("apply", file, "--update", snippet, "--address", scripted_address)
     assert done.returncode == 0
     assert "check the place" in done.stderr

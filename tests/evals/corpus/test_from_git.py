@@ -31,7 +31,9 @@ class Repo:
         dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         command = ["git", "-C", str(self.path), *arguments]
         env = {**os.environ, **person, **alone, **dates}
-        return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout.strip()
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
     def write(self, name: str, content: str | bytes) -> None:
         path = self.path / name

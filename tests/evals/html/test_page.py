@@ -76,7 +76,7 @@ def opened_edit(browser: Browser) -> None:
 
 
 def test_headline_figures_are_those_of_the_runs(opened: Browser, latency_record: dict[str, Any]) -> None:
-    rows = {row["configuration"]: row for row in latency_record["rows"]}
+    rows = {row["configuration"]: row for row in latency_record["comparisons"]}
     rivals = [row["ratio"]["estimate"] for name, row in rows.items() if name.startswith("ngram")]
     assert opened.text("#latency-A-against-ngram .value") == f"{min(rivals):.2f}x"
     assert opened.text("#latency-A-median .value") == f"{rows['copy']['total_seconds_median']:.2f} s"
@@ -106,7 +106,7 @@ def test_tables_have_captions_and_headings_nest(opened: Browser, report: dict[st
 
 
 def test_figures_in_tables_are_the_runs(opened: Browser, latency_record: dict[str, Any]) -> None:
-    row = next(row for row in latency_record["rows"] if row["configuration"] == "plain")
+    row = next(row for row in latency_record["comparisons"] if row["configuration"] == "plain")
     cells = opened.texts("#latency-A-summary tbody tr:nth-child(2) > *")
     assert cells[0] == "plain"
     assert cells[1] == str(row["examples"])
