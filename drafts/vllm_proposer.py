@@ -23,12 +23,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from vllm.config import VllmConfig
 from vllm.platforms import current_platform
 from vllm.tokenizers.registry import cached_tokenizer_from_config
-from vllm.triton_utils.dispatcher import register_kernels
 from vllm.v1.sample import rejection_sampler
 
 from drafts.core.copy_drafter import CopyDrafter
@@ -38,6 +36,7 @@ from drafts.core.step_cost import StepCost
 from drafts.core.types import Drafter, DraftReport, DraftRequest
 from drafts.payload import decode, encode_report
 from drafts.text_tokens import TextTokens
+from drafts.vllm_sampler import ensure_expansion
 
 if TYPE_CHECKING:
     from vllm.sampling_params import SamplingParams
@@ -332,43 +331,6 @@ def _passes(tokens: list[int], draft: list[int]) -> Iterator[list[int]]:
         yield tokens[: accepted + 1]
     for token in tokens[accepted + 1 :]:
         yield [token]
-
-
-def _expand(
-    output: torch.Tensor,
-    values: torch.Tensor,
-    ends: torch.Tensor,
-    replace_from: float,
-    replace_to: float,
-    max_tokens: int | None = None,
-) -> None:
-    """output[ends[i - 1] : ends[i]] = values[i], or replace_to where values[i] is replace_from."""
-    counts = torch.diff(ends, prepend=ends.new_zeros(1))
-    output.copy_(torch.repeat_interleave(torch.where(values == replace_from, replace_to, values), counts))
-
-
-def ensure_expansion() -> bool:
-    """Whether the platform's kernel had to be replaced that spreads each request's temperature over its draft tokens.
-
-    That of vLLM's CPU build leaves its output unwritten (vllm-project/vllm#55005): as soon as one request of a batch
-    is sampled, the logits at the drafted positions of the whole batch are divided by whatever the memory held. vLLM's
-    registry for kernels of one's own is the supported way to put a right one in place. Raises RuntimeError if it stays
-    wrong. Nothing is done where the platform's kernel is right, so this goes away by itself.
-    """
-
-    def right() -> bool:
-        values = torch.tensor([0.7, 0.0, 0.3])
-        expanded = rejection_sampler.expand_batch_to_tokens(values, torch.tensor([2, 3, 6], dtype=torch.int32), 6, 0, 1)
-        return torch.equal(expanded, torch.tensor([0.7, 0.7, 1.0, 0.3, 0.3, 0.3]))
-
-    if not current_platform.is_cpu() or right():
-        return False
-    register_kernels({"vllm.v1.sample.rejection_sampler.expand_kernel": _expand})
-    if not right():
-        raise RuntimeError(
-            "vLLM's sampler does not expand temperatures to draft tokens: serve with drafting.enabled = false"
-        )
-    return True
 
 
 class Worker(PlatformWorker):

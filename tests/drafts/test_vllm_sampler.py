@@ -16,7 +16,7 @@ def test_temperatures_reach_the_drafted_positions() -> None:
     from vllm.platforms import current_platform
     from vllm.v1.sample.rejection_sampler import expand_batch_to_tokens
 
-    from drafts.vllm_proposer import ensure_expansion
+    from drafts.vllm_sampler import ensure_expansion
 
     current_platform.register_triton_kernel_overrides()  # as every worker of vLLM's begins
     ensure_expansion()

@@ -28,7 +28,7 @@ def sampler() -> Any:
     from vllm.v1.sample.rejection_sampler import RejectionSampler
     from vllm.v1.sample.sampler import Sampler
 
-    from drafts.vllm_proposer import ensure_expansion
+    from drafts.vllm_sampler import ensure_expansion
 
     current_platform.register_triton_kernel_overrides()  # as every worker of vLLM's begins
     ensure_expansion()

@@ -6,6 +6,7 @@ import pytest
 
 from service.config import EngineConfig
 from service.engine.cpu_process import MAX_CORES, ONE_PROCESS, arguments_and_variables
+from service.engine.vllm import VllmEngine, use_cpus
 
 _BIND = "VLLM_CPU_OMP_THREADS_BIND"
 
@@ -60,3 +61,12 @@ def test_many_cores_in_one_process_when_asked_to() -> None:
         EngineConfig(one_process=True), cores=MAX_CORES + 1, tensor_parallel_size=1, variables={}
     )
     assert arguments == {"distributed_executor_backend": ONE_PROCESS}
+
+
+@pytest.mark.engine
+async def test_the_model_runs_where_it_was_told_to(engine: VllmEngine) -> None:
+    """On CPUs vLLM replaces some executors that it is given."""
+    expected = use_cpus(EngineConfig(cpu_threads=1), 1).get("distributed_executor_backend")
+    if expected is None:
+        pytest.skip("vLLM's own arrangement, on this machine")
+    assert engine.llm.vllm_config.parallel_config.distributed_executor_backend == expected
