@@ -132,6 +132,19 @@ def test_a_snippet_with_unique_context_is_placed_exactly(numbers: list[int], dat
     check_plan(before, plan)
 
 
+@pytest.mark.parametrize("size", [12, 27, 60, 400])
+@pytest.mark.parametrize("end", ["start", "end"])
+def test_lines_go_at_an_end_of_the_file_that_no_elision_stands_before(size: int, end: str) -> None:
+    lines = [f"statement number {n}\n" for n in range(size)]
+    gone = lines[:4] if end == "start" else lines[-4:]
+    new = "statement number 10000\n"
+    before = "".join(lines)
+    after = before.replace("".join(gone), new)
+    snippet = update_snippet(before, after, "python", 3, 0)
+    assert snippet is not None
+    assert plan_edit(before, UpdateSnippet(snippet)).predicted == after
+
+
 @pytest.mark.parametrize("case", load_examples(), ids=lambda case: case.name)
 def test_example_edits(case: ExampleEdit) -> None:
     plan = plan_edit(case.original, case.edit, case.language)
