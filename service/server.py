@@ -212,10 +212,12 @@ async def _start(engine: Engine, stop: asyncio.Event, seconds: float) -> None:
         starting.result()
     elif stop.is_set():
         _log.info("stopped while starting")
+        await engine.close()
         _abandon(0)
     else:
         _log.error("the engine did not start in time", seconds=seconds)
         sys.stderr.write(f"redraft: the engine did not start within {seconds:g} s: raise engine.start_seconds\n")
+        await engine.close()
         _abandon(_NO_ENGINE)
 
 

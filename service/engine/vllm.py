@@ -231,6 +231,7 @@ class VllmEngine:
             # vLLM's client sits in reference cycles and complains when it is collected at the interpreter's exit.
             del llm
             gc.collect()
+        vllm_logging.remove(os.environ)
 
     async def draft_stats(self) -> Mapping[str, float]:
         """Requests and reports that the drafter holds, its failures and its cost ratio; empty without it."""

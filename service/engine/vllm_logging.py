@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -48,6 +48,20 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
     level = variables.get(_LEVEL_VARIABLE, "WARNING").upper()
     path.write_text(json.dumps(configuration(level)), encoding="utf-8")
     return {CONFIG_VARIABLE: os.fspath(path)}
+
+
+def remove(variables: MutableMapping[str, str]) -> None:
+    """Removes the file and takes it out of the variables: no process reads it once the engine is closed.
+
+    At the interpreter's end it goes by itself, but a process that is ended in the middle of a start has no such end.
+    """
+    if not _folder.cache_info().currsize:
+        return
+    folder = _folder()
+    _folder.cache_clear()
+    if Path(variables.get(CONFIG_VARIABLE, "")).parent == Path(folder.name):
+        del variables[CONFIG_VARIABLE]
+    folder.cleanup()
 
 
 @cache

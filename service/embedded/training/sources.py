@@ -64,7 +64,8 @@ def fetch(package: Package, archives: Path) -> Path:
     if not path.exists():
         subprocess.run(_command(package), cwd=archives, check=False, stdout=subprocess.DEVNULL)
         if not path.exists():
-            raise SourceError(f"{package.registry} did not give {package.file}; is that version still there?")
+            hint = " (after apt-get update)" if package.registry == "debian" else ""
+            raise SourceError(f"{package.registry} did not give {package.file}: is that version still there{hint}?")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != package.sha256:
         raise SourceError(f"{path} has SHA-256 {digest}, {package.sha256} was pinned: remove it and try again")

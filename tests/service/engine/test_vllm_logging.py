@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from service.engine import vllm_logging
 
@@ -60,3 +64,41 @@ def test_an_operators_own_configuration_wins() -> None:
 def test_the_operators_level_holds() -> None:
     path = Path(vllm_logging.environment({"VLLM_LOGGING_LEVEL": "debug"})[vllm_logging.CONFIG_VARIABLE])
     assert '"level": "DEBUG"' in path.read_text(encoding="utf-8")
+
+
+def test_a_closed_engine_leaves_no_file_and_the_next_writes_its_own() -> None:
+    variables: dict[str, str] = {}
+    for _ in range(2):
+        variables.update(vllm_logging.environment(variables))
+        path = Path(variables[vllm_logging.CONFIG_VARIABLE])
+        assert path.exists()
+        vllm_logging.remove(variables)
+        assert not path.parent.exists()
+        assert variables == {}
+    vllm_logging.remove(variables)
+
+
+def test_an_operators_own_file_stays() -> None:
+    vllm_logging.environment({})
+    variables = {vllm_logging.CONFIG_VARIABLE: "/etc/mine.json"}
+    vllm_logging.remove(variables)
+    assert variables == {vllm_logging.CONFIG_VARIABLE: "/etc/mine.json"}
+
+
+@pytest.mark.engine
+def test_a_service_stopped_while_its_engine_starts_leaves_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "service.cli", "serve", "--port", "0"],
+        env={**os.environ, "TMPDIR": str(tmp_path), "REDRAFT_METRICS__PORT": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    with process:
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob("redraft-vllm-*/*")):
+            assert time.monotonic() < until, "vLLM's logging was not configured"
+            time.sleep(0.1)
+        process.terminate()
+        said, _ = process.communicate(timeout=60)
+    assert b"stopped while starting" in said
+    assert not list(tmp_path.glob("redraft-vllm-*"))
