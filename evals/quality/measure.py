@@ -55,7 +55,7 @@ def apply(job: Job, client: Client, draft: DraftOptions) -> QualitySample:
     """One call and its scores."""
     record = job.case.record
     expected = record.before if job.no_op else record.after
-    status, data, tokens, passes = "OK", b"", 0, 0
+    status, data, tokens, passes, agreement = "OK", b"", 0, 0, None
     try:
         applied = client.apply(replace(job.case.call(), draft=draft), timeout_seconds=CALL_SECONDS)
     except (EditNotApplicable, InvalidRequest, ResultRejected) as error:
@@ -63,7 +63,7 @@ def apply(job: Job, client: Client, draft: DraftOptions) -> QualitySample:
         scores = no_result(record.before, expected, record.language)
     else:
         data, tokens, passes = applied.data, applied.output_tokens, applied.report.target_passes
-        scores = score(record.before, expected, data, record.language)
+        scores, agreement = score(record.before, expected, data, record.language), applied.agreement
     return QualitySample(
         id=record.id,
         form=job.case.form,
@@ -76,6 +76,7 @@ def apply(job: Job, client: Client, draft: DraftOptions) -> QualitySample:
         output_tokens=tokens,
         target_passes=passes,
         difference=difference(expected, data) if status == "OK" else "",
+        agreement=agreement,
     )
 
 

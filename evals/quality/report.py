@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +13,10 @@ from rich.text import Text
 
 from evals.corpus_report import CorpusReport
 from evals.proportion import Proportion
+from evals.quality.agreement import AgreementFigures, agreement_figures
 from evals.quality.samples import QualitySample
+from evals.quality.sizes import SIZES, Size, size_of
+from service.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def figures(samples: Sequence[QualitySample]) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One form. refused: reason -> edits.
+    """One form. refused: reason -> edits. by_size: only the sizes that some edit's file is of, the smallest first.
 
     no_op: edits that change nothing, and gave the same bytes. no_op_refused: those for which the service gave an error
     instead: they count as wrong, and the caller's file is safe all the same.
@@ -68,6 +71,8 @@ class Row:
     form: str
     all: Figures
     by_language: dict[str, Figures]
+    by_size: dict[Size, Figures]
+    agreement: AgreementFigures
     no_op: Proportion
     no_op_refused: int
     refused: dict[str, int]
@@ -89,11 +94,17 @@ class QualityReport(CorpusReport[QualitySample]):
     def _row(self, form: str) -> Row:
         edits = [sample for sample in self.samples if sample.form == form and not sample.no_op]
         no_ops = [sample for sample in self.samples if sample.form == form and sample.no_op]
-        languages = sorted({sample.language for sample in edits})
+        languages: dict[str, list[QualitySample]] = defaultdict(list)
+        sizes: dict[Size, list[QualitySample]] = defaultdict(list)
+        for sample in edits:
+            languages[sample.language].append(sample)
+            sizes[size_of(sample.lines)].append(sample)
         return Row(
             form=form,
             all=figures(edits),
-            by_language={name: figures([sample for sample in edits if sample.language == name]) for name in languages},
+            by_language={name: figures(languages[name]) for name in sorted(languages)},
+            by_size={size: figures(sizes[size]) for size in SIZES if size in sizes},
+            agreement=agreement_figures(edits),
             no_op=_share(sample.score.byte_exact for sample in no_ops),
             no_op_refused=sum(sample.status != "OK" for sample in no_ops),
             refused=dict(Counter(sample.status for sample in edits if sample.status != "OK")),
@@ -118,11 +129,14 @@ class QualityReport(CorpusReport[QualitySample]):
                 "refused": row.no_op_refused,
                 "changed": row.no_op.total - row.no_op.count - row.no_op_refused,
             },
+            "agreement": row.agreement.to_json(),
+            "agreement_not_recorded": row.agreement.not_recorded,
             "refused": row.refused,
             "not_expressible": row.not_expressible,
             "output_tokens": row.output_tokens,
             "target_passes": row.target_passes,
             "by_language": {name: found.to_json() for name, found in row.by_language.items()},
+            "by_size": [{"lines": list(size), **found.to_json()} for size, found in row.by_size.items()],
         }
 
     @staticmethod
@@ -145,7 +159,7 @@ def render(report: QualityReport) -> RenderableType:
         pad_edge=False,
         collapse_padding=True,
     )
-    table.add_column("\nform, language", no_wrap=True)
+    table.add_column("form, language,\nsize of file", no_wrap=True)
     headings = (
         "\nedits",
         "\nbyte-exact",
@@ -161,6 +175,8 @@ def render(report: QualityReport) -> RenderableType:
         table.add_row(*_cells(row.form, row.all), _percent(row.no_op), style="bold")
         for name, found in row.by_language.items():
             table.add_row(*_cells(f"  {name}", found), "")
+        for size, found in row.by_size.items():
+            table.add_row(*_cells(f"  {size}", found), "")
     return Group(table, *(Text(line) for line in _notes(report)))
 
 
@@ -180,10 +196,28 @@ def _percent(share: Proportion) -> str:
     return share.percent().split(" ")[0]
 
 
+def _agreement(found: AgreementFigures) -> str:
+    if found.not_recorded and not found.recorded:
+        return "agreement of model and plan: not recorded"
+    agree, differ = found.byte_exact[Agreement.MODEL_AND_PLAN], found.byte_exact[Agreement.MODEL_ONLY]
+    planned = found.byte_exact[Agreement.PLAN_ONLY]
+    interval = f" (95% {agree.percent().partition(' (')[2]}" if agree.total else ""
+    said = [
+        f"agree: {agree.total}, of which right {agree.count}{interval}",
+        f"differ: {differ.total}, right {differ.count}",
+        *([f"differ, plan's text given: {planned.total}, right {planned.count}"] if planned.total else []),
+        *([f"not recorded: {found.not_recorded}"] if found.not_recorded else []),
+    ]
+    return "; ".join(said)
+
+
 def _notes(report: QualityReport) -> list[str]:
     lines = ["", "Refused and cut-off answers count as wrong. Nothing is stripped before comparing."]
+    if any(row.agreement.recorded for row in report.rows):
+        lines.append("agree: the model's text is as aligning the edit with the file predicts.")
     for row in report.rows:
         lines.append(f"{row.form}: byte-exact, 95% interval: {row.all.byte_exact.percent()}.")
+        lines.append(f"{row.form}: {_agreement(row.agreement)}.")
         if row.refused:
             counts = ", ".join(f"{reason} {count}" for reason, count in sorted(row.refused.items()))
             lines.append(f"{row.form}: refused: {counts}.")

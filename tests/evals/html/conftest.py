@@ -27,6 +27,7 @@ from evals.replay.drafters import parse_drafters
 from evals.replay.report import rows
 from evals.replay.run import run_replay
 from evals.replay.tokenizers import EMBEDDED, NamedTokenizer, load_tokenizer
+from service.agreement import Agreement
 
 LATENCY = Path(__file__).parents[3] / "evals" / "results" / "latency.json"
 WAIT_SECONDS = 60.0
@@ -98,7 +99,7 @@ def identity_report(records: list[EditRecord]) -> IdentityReport:
 
 @pytest.fixture(scope="session")
 def quality_report(records: list[EditRecord]) -> QualityReport:
-    """Six edits, of which the last is wrong."""
+    """Six edits, of which the last is wrong, and the model and the plan differ on the first and the last."""
     samples = []
     for number, record in enumerate(records):
         right = number != 5
@@ -106,7 +107,20 @@ def quality_report(records: list[EditRecord]) -> QualityReport:
         difference = "" if right else "--- expected\n+++ result\n@@ -1 +1 @@\n-# </script>\n+# <i>otherwise</i>"
         digest = record.to_json()["sha256"]
         samples.append(
-            QualitySample(record.id, "update", False, record.language, digest, 36, "OK", score, 90, 5, difference)
+            QualitySample(
+                id=record.id,
+                form="update",
+                no_op=False,
+                language=record.language,
+                digest=digest,
+                lines=record.lines,
+                status="OK",
+                score=score,
+                output_tokens=90,
+                target_passes=5,
+                difference=difference,
+                agreement=Agreement.MODEL_ONLY if number in (0, 5) else Agreement.MODEL_AND_PLAN,
+            )
         )
     return QualityReport({"configuration": "copy"}, CORPUS, {}, "copy", samples, {}, True)
 

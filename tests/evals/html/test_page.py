@@ -83,6 +83,8 @@ def test_headline_figures_are_those_of_the_runs(opened: Browser, latency_record:
     assert opened.text("#latency-A-tokens-per-pass .value") == f"{rows['copy']['tokens_per_pass']:.1f}"
     assert opened.text("#identity-A-rate .value") == f"{100 * 5 / 6:.1f}%"
     assert opened.text("#quality-A-byte-exact .value") == f"{100 * 5 / 6:.1f}%"
+    assert opened.text("#quality-A-agreed .value") == "100%"
+    assert "4 of 4 results, form update; 95% interval 51.0% to 100%" in opened.text("#quality-A-agreed .detail")
 
 
 def test_every_plot_is_drawn_and_says_in_words_what_it_shows(opened: Browser, report: dict[str, Any]) -> None:
@@ -113,6 +115,14 @@ def test_figures_in_tables_are_the_runs(opened: Browser, latency_record: dict[st
     found = row["ratio"]
     assert cells[-1] == f"{found['estimate']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
     assert opened.texts("#quality-A-table tbody tr:nth-child(2) > *")[:4] == ["update", "go", "3", "100% (43.9 to 100)"]
+    assert opened.texts("#quality-A-size-table tbody tr > *") == [
+        *("update", "up to 50 lines", "5", "100% (56.6 to 100)", "100%", "100%"),
+        *("update", "51-100 lines", "1", "0% (0 to 79.3)", "0%", "100%"),
+    ]
+    assert opened.texts("#quality-A-agreement tbody tr > *") == [
+        *("update", "agree", "4", "4", "100% (51.0 to 100)"),
+        *("update", "differ", "2", "1", "50.0% (9.5 to 90.5)"),
+    ]
     assert opened.texts("#identity-A-differences tbody tr > *") == [
         *("edit-2", "update, 8 in flight", "41", "17 'plus'", "23 'minus'", "0.002", "0.003", "65", "OK")
     ]
