@@ -20,7 +20,7 @@ from evals.quality.report import QualityReport, render
 from evals.replay.forms import FORMS, parse_forms
 from evals.run_file import corpus_note, corpus_options, resume
 from service.client import Client, DraftOptions
-from service.config import ConfigError, Settings
+from service.config import AgreementConfig, ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge
 from service.launch import LaunchError, service_at
@@ -113,7 +113,9 @@ def _begin(path: Path, settings: Settings, address: str | None, seed: int, draft
     environment = describe(settings.model.path)
     setup: dict[str, Any] = {"seed": seed, "drafting": drafting, "address": address}
     if address is None:
-        setup["settings"] = settings.model_dump(mode="json", include={"model", "engine", "drafting"})
+        # What to answer where model and plan differ decides the result; the default is left out, as in older files.
+        chosen = {"agreement"} if settings.agreement != AgreementConfig() else set()
+        setup["settings"] = settings.model_dump(mode="json", include={"model", "engine", "drafting"} | chosen)
         setup["weights_sha256"] = environment["model"]["weights_sha256"]
     drafter = "none" if not drafting else settings.drafting.method if address is None else "the service's"
     setup["configuration"] = f"{drafter}, {'own service' if address is None else 'given service'}"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import grpc
 import pytest
@@ -25,6 +26,7 @@ from evals.quality.measure import Job, measure
 from evals.quality.report import QualityReport
 from evals.quality.samples import QualitySample
 from evals.replay.forms import form_edit
+from service.agreement import Agreement
 from service.client import Client, UpdateSnippet
 from service.launch import open_channel
 from service.servicer import SERVICE_NAME
@@ -98,10 +100,13 @@ def test_right_results_wrong_ones_and_refused_ones(address: str) -> None:
         assert samples[name].output_tokens > 0
         assert (score.byte_exact, score.hunks_applied, score.untouched_lines_changed) == (True, 1, 0)
         assert samples[name].difference == ""
+        assert samples[name].agreement is Agreement.MODEL_AND_PLAN
     assert samples["wrong"].status == "OK"
     assert (samples["wrong"].score.byte_exact, samples["wrong"].score.hunks_applied) == (False, 0)
     assert "one_14 = 55" in samples["wrong"].difference
+    assert samples["wrong"].agreement is Agreement.MODEL_AND_PLAN  # this model never writes another text
     assert samples["refused"].status == "EMPTY"
+    assert samples["refused"].agreement is None
     assert not samples["refused"].score.byte_exact
 
 
@@ -151,6 +156,8 @@ def test_the_command_goes_on_where_it_stopped(tmp_path: Path, address: str, monk
     assert rows["update"]["byte_exact"] == 1
     assert rows["update"]["exact_but_blank_lines"] == 1
     assert rows["update"]["untouched_lines_changed"] == 0
+    assert rows["update"]["agreement"]["MODEL_AND_PLAN"] == {"edits": 3, "byte_exact": 3, "interval": [ANY, 1]}
+    assert [part["edits"] for part in rows["update"]["by_size"] if part["lines"] == [0, 50]] == [3]
     assert rows["update"]["hunks"] == {"applied": 3, "missed": 0, "applied_rate": 1}
     for form in ("update", "search-replace"):  # whether they are placed or refused is the service's affair
         no_op = rows[form]["no_op"]
@@ -197,3 +204,15 @@ def test_a_service_that_is_not_there(tmp_path: Path) -> None:
     write_records(corpus, RECORDS)
     done = invoke("--corpus", str(corpus), "--json", str(tmp_path / "q.json"), "--address", "127.0.0.1:1")
     assert done.exit_code == 3
+
+
+def test_a_run_of_another_policy_is_another_run(tmp_path: Path) -> None:
+    """Nothing to apply, so that no service starts: a bare deletion cannot be said without a line around it."""
+    corpus, out = tmp_path / "c.jsonl", tmp_path / "q.json"
+    write_records(corpus, [replace(RECORDS[0], after=RECORDS[0].before.replace("one_14 = 14\n", ""))])
+    arguments = ("--corpus", str(corpus), "--json", str(out), "--forms", "update-0", "--no-ops", "0")
+    assert invoke(*arguments).exit_code == 0
+    assert invoke(*arguments, "--set", "agreement.policy=model").exit_code == 0
+    other = invoke(*arguments, "--set", "agreement.policy=plan")
+    assert other.exit_code == 2
+    assert "holds a run of another setup (settings differ)" in other.output.replace("\n", " ")
