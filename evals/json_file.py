@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from evals.whole_file import write_whole
+from service.atomic_write import write_whole
 
 
 def write_json(path: Path, record: dict[str, Any]) -> None:

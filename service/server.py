@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import grpc
@@ -20,6 +19,7 @@ from grpc_reflection.v1alpha import reflection
 
 from service import logs
 from service.admission import Admission
+from service.atomic_write import write_whole
 from service.config import Settings
 from service.engine.base import Engine
 from service.errors import EngineUnavailable
@@ -102,7 +102,7 @@ class Server:
         await self._server.start()
         address = f"{wanted.rpartition(':')[0]}:{bound}"
         if self._config.address_file is not None:
-            _write_address(self._config.address_file, address)
+            write_whole(self._config.address_file, address.encode())
         return address
 
     async def ready(self) -> None:
@@ -254,10 +254,3 @@ def _on_stdin_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
             loop.call_soon_threadsafe(stop.set)
 
     threading.Thread(target=wait, name="stdin-eof", daemon=True).start()
-
-
-def _write_address(path: Path, address: str) -> None:
-    """At once, so that whoever waits for the file never reads half of it."""
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(address, encoding="utf-8")
-    os.replace(partial, path)

@@ -22,8 +22,8 @@ from evals.corpus.lock import LockError, Pair, read_lock
 from evals.corpus.records import CorpusError, EditRecord, load_records, write_records
 from evals.corpus.registries import Registries
 from evals.progress import INTERRUPTED, progress_bar
-from evals.whole_file import write_whole
 from service import languages as known_languages
+from service.atomic_write import write_whole
 from service.embedded.training.sources import Package, read_packages
 
 app = typer.Typer(no_args_is_help=True, help="Build corpora of real edits, and see what one holds.")

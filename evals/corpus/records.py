@@ -27,7 +27,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from evals.whole_file import write_whole
+from service.atomic_write import write_whole
 
 _ID = re.compile(rb'\s*\{\s*"id"\s*:\s*("(?:[^"\\]|\\.){1,300}")')
 _MAY_BE_EMPTY = ("instruction", "before", "after")

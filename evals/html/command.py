@@ -14,7 +14,7 @@ from evals.html.run_files import RunFileError, read_runs
 from evals.html.strips import MOST
 from evals.json_file import write_json
 from evals.replay.tokenizers import EMBEDDED, load_tokenizer
-from evals.whole_file import write_whole
+from service.atomic_write import write_whole
 from service.prompts.tokenization import TokenizerError
 
 

@@ -1,13 +1,14 @@
-"""Replacing a file: all or nothing."""
+"""Writing a file and replacing one: all or nothing, whatever stands at its path."""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from service.atomic_write import ChangedMeanwhile, replace_content
+from service.atomic_write import ChangedMeanwhile, replace_content, write_whole
 
 
 @pytest.fixture
@@ -47,3 +48,31 @@ def test_a_failure_leaves_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         replace_content(tmp_path / "none", b"", b"after")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    link = tmp_path / "link.json"
+    link.symlink_to(tmp_path / "kept" / "file.json")
+    write_whole(link, b"one")
+    write_whole(link, b"two")
+    assert link.is_symlink()
+    assert (tmp_path / "kept" / "file.json").read_bytes() == b"two"
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    # As root, putting a file where /dev/null was would break the machine.
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, b"report")
+        assert os.read(reader, 100) == b"report"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, b"x")
