@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
@@ -19,6 +18,7 @@ import numpy
 from numpy.typing import NDArray
 
 from drafts.align.candidates import Candidate, Context, Segment
+from drafts.align.incoming import Incoming, brackets
 from drafts.align.indentation import definition_name
 from drafts.align.lines import Lines, indent_width, matching_blocks
 from drafts.align.markers import comment_text
@@ -29,7 +29,6 @@ _NEIGHBOURHOOD = 16, 8
 """Lines before and after a place that repeated lines are next to it."""
 _REACHES: Final = {"near": (6, 3), "far": (40, 20)}
 """Lines before and after a place that new code is compared with."""
-_IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require)\b")
 _JUMP = re.compile(r"(?:return|raise|throw|break|continue|goto)\b(?!.*\b(?:if|unless)\b)")
 _GOES_ON = re.compile(
     r"[)\]}.,&|?:+=<>*/-]"
@@ -88,6 +87,7 @@ class Evidence:
         self.original, self.snippet, self.syntax, self.words = original, snippet, syntax, words
         self._affinities: dict[tuple[int, tuple[int, int]], NDArray[numpy.float64]] = {}
         self._structures: dict[tuple[int, Candidate], float] = {}
+        self._incoming: dict[tuple[int, int], Incoming] = {}
 
     def base(self, segment: Segment, candidate: Candidate, context: Context) -> dict[str, float]:
         """Features that every candidate is judged by.
@@ -155,11 +155,12 @@ class Evidence:
         runs.
         """
         low, high, first, last = changed(segment, candidate)
+        coming = self._coming(first, last)
         found = {"spacing": float(self._spacing(segment, candidate))}
         if high > low:
             cut = float(min(self._cuts(low, high, slides=first == last), 4))
             found["cut" if first == last else "cut_into"] = cut
-        if _brackets(self.snippet.contents[first:last]) != _brackets(self.original.contents[low:high]):
+        if coming.brackets != brackets(self.original.contents[low:high]):
             found["unbalanced"] = 1.0
         if last > first and not candidate.head and self._doubles(low, first):
             found["doubled"] = 1.0
@@ -169,13 +170,18 @@ class Evidence:
             affinity = self.affinity(segment, reach)
             found[name] = float(max(affinity[low], affinity[high]))
         if last > first:
-            found["repeated"] = float(self._repeated(range(first, last), low, high))
+            found["repeated"] = _repeated(coming, low, high)
             if high > low:
-                words = self._new_words(first, last)
-                alike = self.words.resemblance(words, words_of(self.original.stripped[low:high]))
+                alike = self.words.resemblance(coming.words, words_of(self.original.stripped[low:high]))
                 found["alike"] = alike - 0.5
-                found["lost"] = self._lost(low, high, first, last, alike)
-                found.update(self._rewritten(low, high, first, last))
+                found["lost"] = self._lost(low, high, coming, alike)
+                found.update(self._rewritten(low, high, coming))
+        return found
+
+    def _coming(self, first: int, last: int) -> Incoming:
+        found = self._incoming.get((first, last))
+        if found is None:
+            found = self._incoming[first, last] = Incoming(self.original, self.snippet, first, last)
         return found
 
     def _cuts(self, low: int, high: int, *, slides: bool) -> int:
@@ -197,9 +203,6 @@ class Evidence:
             start, end = start - 1, end - 1
             least = min(least, syntax.cuts(start, end))
         return least
-
-    def _new_words(self, first: int, last: int) -> Counter[str]:
-        return words_of(self.snippet.stripped[first:last])
 
     def lead_of(self, head: int) -> int:
         """Where what belongs to the definition with that head begins: its decorators, attributes, its comment."""
@@ -248,36 +251,34 @@ class Evidence:
         found = self._affinities[key] = numpy.cumsum(steps[: size + 1] * (1.0 / total if total else 0.0))
         return found
 
-    def _rewritten(self, low: int, high: int, first: int, last: int) -> dict[str, float]:
+    def _rewritten(self, low: int, high: int, coming: Incoming) -> dict[str, float]:
         """What tells code that is rewritten from code that only makes way for other code.
 
         shape: at how many ends new and deleted lines are indented otherwise. kept_blocks: runs of lines that both
         have, as a logarithm. fresh: the new lines have others besides. lopsided: how many times more lines come than
         go, or go than come, as a logarithm.
         """
-        old, new = self.original, self.snippet
+        old, come = self.original, coming.filled
         gone = [index for index in range(low, high) if old.stripped[index]]
-        come = [index for index in range(first, last) if new.stripped[index]]
         if not gone or not come:
             return {}
-        blocks = matching_blocks(old.stripped[low:high], new.stripped[first:last])
+        blocks = matching_blocks(old.stripped[low:high], coming.stripped)
         filled = [sum(map(bool, old.stripped[low + at : low + at + size])) for at, _, size in blocks]
         kept = sum(filled)
         ends = ((gone[0], come[0]), (gone[-1], come[-1]))
         return {
-            "shape": float(sum(indent_width(old.contents[at]) != indent_width(new.contents[to]) for at, to in ends)),
+            "shape": float(sum(indent_width(old.contents[at]) != indent_width(line) for at, line in ends)),
             "fresh": float(len(come) > kept),
             "kept_blocks": math.log2(1 + sum(map(bool, filled))),
             "lopsided": abs(math.log2((1 + len(gone) - kept) / (1 + len(come) - kept))),
         }
 
-    def _lost(self, low: int, high: int, first: int, last: int, alike: float) -> float:
+    def _lost(self, low: int, high: int, coming: Incoming, alike: float) -> float:
         """How many definitions go without the new lines naming them; a renamed one counts little."""
         gone = self._definitions(low, high)
         if not gone:
             return 0.0
-        text = "\n".join(self.snippet.contents[first:last])
-        lost = [name for name in gone if not _mentions(text, name)]
+        lost = [name for name in gone if not _mentions(coming.text, name)]
         if len(lost) == 1 and len(gone) == 1 and alike > 0.6:
             return 0.3
         return float(min(len(lost), 3))
@@ -303,28 +304,12 @@ class Evidence:
             if at < 0 or to >= len(below):
                 continue
             jump, following = above.stripped[at], below.stripped[to]
-            if not _JUMP.match(jump) or jump[-1] in ",=\\" or _brackets([jump]) or not following:
+            if not _JUMP.match(jump) or jump[-1] in ",=\\" or brackets([jump]) or not following:
                 continue
             goes_on = _GOES_ON.match(following) or comment_text(following) is not None
             if not goes_on and indent_width(above.contents[at]) == indent_width(below.contents[to]):
                 return True
         return False
-
-    def _repeated(self, new: range, low: int, high: int) -> float:
-        """New lines that stand in the original once, and stay: those next to the change count fully.
-
-        A few may be said twice, in code that resembles what is there; but nothing is imported twice.
-        """
-        before, after = _NEIGHBOURHOOD
-        count, imports = 0.0, 0
-        for line in {self.snippet.stripped[index] for index in new}:
-            where = self.original.positions.get(line)
-            if where is not None and len(where) == 1 and self.original.weight(line) > 0.6:
-                at = where[0]
-                if not low <= at < high:
-                    count += 1.0 if low - before <= at < high + after else 0.5
-                    imports += bool(_IMPORT.match(line))
-        return min(count, 1.5) + min(imports, 2)
 
     def _spacing(self, segment: Segment, candidate: Candidate) -> int:
         """By how many blank lines the new joints differ from what stood there, at both ends together."""
@@ -367,10 +352,18 @@ def _blanks(lines: Sequence[str], at: int, step: int) -> int:
     return count
 
 
-def _brackets(lines: Sequence[str]) -> int:
-    """The brackets that are opened less those that are closed; those in strings count too."""
-    text = "\n".join(lines)
-    return sum(text.count(sign) for sign in "([{") - sum(text.count(sign) for sign in ")]}")
+def _repeated(coming: Incoming, low: int, high: int) -> float:
+    """New lines that stand in the original once, and stay: those next to the change count fully.
+
+    A few may be said twice, in code that resembles what is there; but nothing is imported twice.
+    """
+    before, after = _NEIGHBOURHOOD
+    count, imports = 0.0, 0
+    for at, is_import in coming.known:
+        if not low <= at < high:
+            count += 1.0 if low - before <= at < high + after else 0.5
+            imports += is_import
+    return min(count, 1.5) + min(imports, 2)
 
 
 def _mentions(text: str, name: str) -> bool:

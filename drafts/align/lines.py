@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,13 +74,10 @@ class Lines:
     @cached_property
     def positions(self) -> dict[str, list[int]]:
         """Where each stripped line occurs, in ascending order."""
-        found: dict[str, list[int]] = {}
+        found: defaultdict[str, list[int]] = defaultdict(list)
         for index, line in enumerate(self.stripped):
-            if line in found:
-                found[line].append(index)
-            else:
-                found[line] = [index]
-        return found
+            found[line].append(index)
+        return dict(found)
 
     def places(self, block: tuple[str, ...]) -> list[int]:
         """Where the lines of a block, at least one, stand one after the other as they are; ascending."""

@@ -75,6 +75,8 @@ _VALUES: Final[dict[str, str]] = {
     **dict.fromkeys(("object", "array"), "object"),
 }
 """Node type of a bound value -> what the binding defines (JavaScript and its kin)."""
+_SOMETIMES: Final = _BINDINGS | {"call_expression", "call"}
+"""Node types of which only some define something: see `_value_label`."""
 _BODIES: Final = frozenset({"arrow_function", "function_expression", "do_block"})
 """Last arguments that make a call with a name, describe("a thing", ...), a definition of that name."""
 _NAMED_BY_FIRST: Final = frozenset(
@@ -113,7 +115,9 @@ def is_lead(node: Node) -> bool:
 def label_and_name(node: Node, data: bytes, language: str) -> tuple[str, str] | None:
     """What a node defines, for example ("class Foo", "Foo"); None for a node that defines nothing with a name."""
     kind = node.type
-    label = _LABELS.get(kind) or _value_label(node, kind)
+    label = _LABELS.get(kind)
+    if label is None and kind in _SOMETIMES:
+        label = _value_label(node, kind)
     if label is None:
         return None
     name = _name(node, kind, data)

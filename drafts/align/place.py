@@ -82,8 +82,10 @@ class _Placing:
         if max(map(len, choices)) >= _CROWD:
             # Many places look alike; what is clear by now says between which ones to look.
             clear = {n: c for n, c in enumerate(chosen) if c is not None and margins[n] >= _CLEAR}
-            choices = self._choices(clear, changing=False)
-            chosen, margins = self._best(choices)
+            narrowed = self._choices(clear, changing=False)
+            if narrowed != choices:
+                choices = narrowed
+                chosen, margins = self._best(choices)
         if self.must_change and all(
             found is not None and self._keeps(number, found) for number, found in enumerate(chosen)
         ):

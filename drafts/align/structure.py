@@ -43,7 +43,6 @@ class Syntax:
 
     def __init__(self, data: bytes, language: str, tree: Tree) -> None:
         self.data, self.language, self.tree = data, language, tree
-        self._across: dict[int, frozenset[tuple[int, int]]] = {}
 
     @classmethod
     def of(cls, text: str, language: str | None) -> Syntax | None:
@@ -64,17 +63,46 @@ class Syntax:
 
     def cuts(self, low: int, high: int) -> int:
         """Into how many nodes on lines of their own the lines [low, high) reach from outside, but not to their end."""
-        # Nodes are nested or disjoint: one that goes on across both ends holds all of the range.
-        before, after = self.across(low), self.across(high)
+        if high - low < 2:
+            return 0
+        # Nodes are nested or disjoint: one that holds a character on both sides of the range is not cut, nor is any
+        # around it.
+        around = self._around(low, high)
+        before, after = self._across(low, around), self._across(high, around)
         return sum(end < high for _, end in before) + sum(start > low for start, _ in after)
 
     def across(self, row: int) -> frozenset[tuple[int, int]]:
         """The lines [start, end) of the nodes on lines of their own that begin before line `row` and end after it."""
-        found = self._across.get(row)
-        if found is None:
-            nodes = (node for node, _ in self._nodes(row - 1, row) if node.start_point[0] < row <= node.end_point[0])
-            found = self._across[row] = frozenset(each for each in self._own_lines(nodes) if each[0] < row < each[1])
-        return found
+        return frozenset(self._across(row, self.tree.root_node))
+
+    def _across(self, row: int, within: Node) -> set[tuple[int, int]]:
+        return {each for each in self._own_lines(self._straddling(row, within)) if each[0] < row < each[1]}
+
+    def _straddling(self, row: int, within: Node) -> Iterator[Node]:
+        """The named nodes inside `within` that begin before line `row` and reach into it, outermost first."""
+        before, at = self._text_before(row), self._offset(row)
+        found: Node | None = within
+        while found is not None:
+            parent, found = found, None
+            for node in _children(parent, before, at, at):
+                if node.end_byte > at:
+                    yield node
+                    found = node
+
+    def _around(self, low: int, high: int) -> Node:
+        """The innermost node that holds lines [low, high), the LF before them and text after them; else the root.
+
+        What lies within the lines, or reaches into them from one side, lies inside it: blanks at a node's end, such as
+        Markdown's nodes have, do not count.
+        """
+        root, start = self.tree.root_node, self._offset(low) - 1
+        rows = range(high, len(self.starts) - 1)
+        below = next((row for row in rows if self.line(row).strip()), None)
+        if start < 0 or below is None:
+            return root
+        line = self.line(below)
+        end = self.starts[below] + len(line) - len(line.lstrip()) + 1
+        return root.named_descendant_for_byte_range(start, end) or root
 
     def node_lines(self, low: int, high: int) -> set[tuple[int, int]]:
         """The lines [start, end) of the nodes on lines of their own of which a line in [low, high) is part."""
@@ -82,9 +110,14 @@ class Syntax:
 
     def names_within(self, low: int, high: int) -> list[str]:
         """What the definitions define that begin and end within lines [low, high), what belongs to them aside."""
-        nodes = (node for node, _ in self._nodes(low, high) if low <= node.start_point[0] and _end_row(node) <= high)
-        found = (label_and_name(node, self.data, self.language) for node in nodes)
-        return [each[1] for each in found if each is not None]
+        start, end = self._offset(low), self._offset(high)
+        names: list[str] = []
+        for node, _ in self._nodes(low, high, self._around(low, high)):
+            if start <= node.start_byte and node.end_byte <= end:
+                found = label_and_name(node, self.data, self.language)
+                if found is not None:
+                    names.append(found[1])
+        return names
 
     def definitions_around(self, low: int, high: int) -> list[Definition]:
         """The definitions that hold lines [low, high), outermost first; of an empty range, those that go on around it.
@@ -144,30 +177,34 @@ class Syntax:
             node = node.parent
         return node
 
-    def _nodes(self, low: int, high: int) -> Iterator[tuple[Node, Node | None]]:
+    def _nodes(self, low: int, high: int, within: Node | None = None) -> Iterator[tuple[Node, Node | None]]:
         """The named nodes that touch lines [low, high), except those inside a node of one line.
 
         They come in no order, each with the outermost of the nodes that only wrap it (decorators and the like:
-        `outline.WRAPPERS`).
+        `outline.WRAPPERS`). within: the node that is gone through; the root, where wrappers matter.
         """
-        before = self._text_before(low)
-        pending: list[tuple[Node, Node | None]] = [(self.tree.root_node, None)]
+        before, start, end = self._text_before(low), self._offset(low), self._offset(high)
+        pending: list[tuple[Node, Node | None]] = [(within or self.tree.root_node, None)]
         while pending:
             parent, wrapper = pending.pop()
             wraps = parent.type in WRAPPERS
             wrapper = (wrapper or parent) if wraps else None
-            for node in parent.named_children if wraps else _children(parent, before, low, high):
+            for node in parent.named_children if wraps else _children(parent, before, start, end):
                 yield node, wrapper
-                if node.end_point[0] > node.start_point[0]:
+                if self.data.find(b"\n", node.start_byte, node.end_byte) >= 0:
                     pending.append((node, wrapper))
 
-    def _text_before(self, row: int) -> tuple[int, int]:
-        """Row and column of the last character before line `row` that is not blank; the text's start without one."""
+    def _offset(self, row: int) -> int:
+        """Where a line begins; the text's end for those after its last."""
+        return self.starts[min(row, len(self.starts) - 1)]
+
+    def _text_before(self, row: int) -> int:
+        """The offset of the last character before line `row` that is not blank; 0 without one."""
         for above in range(row - 1, -1, -1):
             text = self.line(above).rstrip()
             if text:
-                return above, len(text) - 1
-        return 0, 0
+                return self.starts[above] + len(text) - 1
+        return 0
 
     def _own_lines(self, nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
         """The lines of those nodes that stand on lines of their own."""
@@ -201,16 +238,16 @@ class Syntax:
         return False
 
 
-def _children(parent: Node, before: tuple[int, int], low: int, high: int) -> Iterator[Node]:
-    """The named children of a node that touch lines [low, high); before: where the text before those ends."""
+def _children(parent: Node, before: int, start: int, end: int) -> Iterator[Node]:
+    """The named children of a node that touch the bytes [start, end); before: where the text before those ends."""
     cursor = parent.walk()
     # Asked for blanks, tree-sitter may look among them and find nothing; it is asked for the text before them.
-    found = cursor.goto_first_child_for_point(before) is not None or cursor.goto_first_child()
+    found = cursor.goto_first_child_for_byte(before) is not None or cursor.goto_first_child()
     while found:
         node = cursor.node
-        if node is None or node.start_point[0] >= high:
+        if node is None or node.start_byte >= end:
             return
-        if node.is_named and node.end_point[0] >= low:
+        if node.end_byte >= start and node.is_named:
             yield node
         found = cursor.goto_next_sibling()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain
@@ -36,16 +36,13 @@ class Words:
     @cached_property
     def _places(self) -> dict[str, list[Sequence[int]]]:
         """For each word that is no sign, where each of the different lines that have it stands."""
-        found: dict[str, list[Sequence[int]]] = {}
+        found: defaultdict[str, list[Sequence[int]]] = defaultdict(list)
         positions = self._text.positions
         joined = "\n".join(positions).encode("utf-8", "surrogatepass").translate(_PARTED)
         for line, where in zip(joined.decode("utf-8", "surrogatepass").split("\n"), positions.values(), strict=False):
             for word in set(line.split()):
-                if word in found:
-                    found[word].append(where)
-                else:
-                    found[word] = [where]
-        return found
+                found[word].append(where)
+        return dict(found)
 
     def lines(self, word: str, most: int) -> list[int]:
         """The lines that have a word, ascending; none for a sign, and for a word that more than `most` have."""
@@ -68,4 +65,9 @@ class Words:
     def resemblance(self, one: Counter[str], other: Counter[str]) -> float:
         """The shared part of both, each word counting by its rarity: 0 to 1."""
         size = self.weigh(one) + self.weigh(other)
-        return 2.0 * self.weigh(one & other) / size if size else 0.0
+        shared = 0.0
+        for word, count in one.items():
+            others = other.get(word)
+            if others is not None:
+                shared += self.rarity(word) * min(count, others)
+        return 2.0 * shared / size if size else 0.0
