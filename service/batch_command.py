@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated, Final, TextIO
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
@@ -18,12 +18,11 @@ from service.agreement import Agreement
 from service.atomic_write import ChangedMeanwhile, replace_content
 from service.batch_jobs import Job, JobsError, read_jobs
 from service.client import AppliedEdit, BatchOutcome, Client, EditCall
-from service.command_exit import NOT_APPLIED, USAGE, failure, own_service_flags, service_failures
+from service.command_exit import INTERRUPTED, NOT_APPLIED, USAGE, failure, own_service_flags, service_failures
 from service.diff import unified_diff
 from service.launch import service_at
 from service.shown_path import shown_path
 
-_INTERRUPTED: Final = 130
 _UNREADABLE, _NOT_WRITTEN = "UNREADABLE", "NOT_WRITTEN"
 """Beside the reasons of proto/README.md: failures on this side."""
 
@@ -67,7 +66,7 @@ def batch(
                 run.through(client, timeout)
         except KeyboardInterrupt:
             run.summary()
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
         except typer.Exit:
             run.summary()
             raise

@@ -26,6 +26,7 @@ NOT_APPLIED: Final = 1
 USAGE: Final = 2
 NO_SERVICE: Final = 3
 BUG: Final = 70
+INTERRUPTED: Final = 130  # as shells have it for SIGINT
 
 
 def failure(status: int, message: str) -> typer.Exit:

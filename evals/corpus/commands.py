@@ -21,9 +21,10 @@ from evals.corpus.journal import cache_folder
 from evals.corpus.lock import LockError, Pair, read_lock
 from evals.corpus.records import CorpusError, EditRecord, load_records, write_records
 from evals.corpus.registries import Registries
-from evals.progress import INTERRUPTED, progress_bar
+from evals.progress import progress_bar
 from service import languages as known_languages
 from service.atomic_write import write_whole
+from service.command_exit import INTERRUPTED
 from service.embedded.training.sources import Package, read_packages
 
 app = typer.Typer(no_args_is_help=True, help="Build corpora of real edits, and see what one holds.")

@@ -19,9 +19,10 @@ from evals.identity.engine import RecordingEngine
 from evals.identity.measure import Plan, decodings, measure
 from evals.identity.report import IdentityReport, render
 from evals.json_file import write_json
-from evals.progress import INTERRUPTED, progress_bar
+from evals.progress import progress_bar
 from evals.replay.forms import FORMS, parse_forms
 from evals.run_file import corpus_note, corpus_options, resume
+from service.command_exit import INTERRUPTED
 from service.config import ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge

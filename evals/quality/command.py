@@ -13,13 +13,14 @@ from evals.corpus.records import CorpusError, EditRecord, digest, load_corpora
 from evals.corpus.selection import EmptySelectionError, Selection, select
 from evals.environment import describe
 from evals.json_file import write_json
-from evals.progress import INTERRUPTED, progress_bar
+from evals.progress import progress_bar
 from evals.quality.measure import Job, measure
 from evals.quality.no_op import no_op_edit
 from evals.quality.report import QualityReport, render
 from evals.replay.forms import FORMS, parse_forms
 from evals.run_file import corpus_note, corpus_options, resume
 from service.client import Client, DraftOptions
+from service.command_exit import INTERRUPTED
 from service.config import AgreementConfig, ConfigError, Settings
 from service.errors import RedraftError
 from service.flags import merge

@@ -23,6 +23,7 @@ from evals.replay.run import ReplayError, recorded_output, run_replay
 from evals.replay.table import show
 from evals.replay.tokenizers import EMBEDDED, load_tokenizer
 from evals.stepcost.profile import ProfileError, load_profile
+from service.command_exit import INTERRUPTED
 from service.prompts.tokenization import TokenizerError
 
 _BAD_INPUT = (
@@ -35,7 +36,6 @@ _BAD_INPUT = (
     ProfileError,
     OSError,
 )
-_INTERRUPTED = 130
 _FILE_WIDTH = 140
 
 
@@ -131,7 +131,7 @@ def replay(
         console.print(verdict.line(), markup=False, highlight=False, soft_wrap=True)
     if not replayed.complete:
         progress_console.print("redraft: interrupted; the tables hold the edits that were done", markup=False)
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(0 if all(verdict.holds for verdict in found) else 1)
 
 
