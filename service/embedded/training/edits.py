@@ -1,7 +1,6 @@
 """Synthetic edits on real code: (before, after, snippet), fresh for every batch.
 
-A segment of a real file is changed in one to four places (lines inserted, deleted, replaced, reworked, renamed),
-and the change is rendered as an update snippet: hunks with context, an elision wherever lines are left out.
+A segment of a real file is changed in one to four places: lines inserted, deleted, replaced, reworked, renamed.
 """
 
 from __future__ import annotations
@@ -9,33 +8,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from service.embedded.training.rendering import Change, RenderedEdit, applied, render
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _NUMBER = re.compile(r"\b\d+\b")
 
 # Edits that change nothing: the snippet only quotes.
 NO_OP_SHARE = 0.03
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Lines [start, end) of the original are replaced by `lines`."""
-
-    start: int
-    end: int
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SyntheticEdit:
-    """snippet: text pieces; an elision stands between two of them, before the first or after the last when flagged."""
-
-    before: str
-    after: str
-    pieces: tuple[str, ...]
-    elided_start: bool
-    elided_end: bool
 
 
 class EditSampler:
@@ -46,16 +26,16 @@ class EditSampler:
         self._languages = sorted(self._files)
         self._random = random.Random(seed)
 
-    def draw(self, min_lines: int, max_lines: int) -> SyntheticEdit:
+    def draw(self, min_lines: int, max_lines: int) -> RenderedEdit:
         while True:
             lines, donor = self._segment(min_lines, max_lines)
             if self._random.random() < NO_OP_SHARE:
                 at = self._random.randrange(len(lines))
-                return self._render(lines, lines, [Change(at, at + 1, (lines[at],))])
+                return render(self._random, lines, [Change(at, at + 1, (lines[at],))])
             changes = self._changes(lines, donor)
-            after = _apply(lines, changes)
+            after = applied(lines, changes)
             if after and after != lines:
-                return self._render(lines, after, changes)
+                return render(self._random, lines, changes)
 
     def _segment(self, min_lines: int, max_lines: int) -> tuple[list[str], list[str]]:
         rng = self._random
@@ -162,58 +142,3 @@ class EditSampler:
         new, pattern = self._name(old), re.compile(rf"\b{re.escape(old)}\b")
         hits = [i for i, line in enumerate(lines) if pattern.search(line)]
         return [Change(i, i + 1, (pattern.sub(new, lines[i]),)) for i in hits] if len(hits) <= 8 else []
-
-    def _render(self, lines: list[str], after: list[str], changes: list[Change]) -> SyntheticEdit:
-        rng = self._random
-        context = rng.choices((1, 2, 3, 4, 6), (1, 3, 8, 2, 1))[0]
-        shown: list[list[int]] = []  # half-open ranges of lines of the result
-        shift = 0
-        for change in changes:
-            start = change.start + shift
-            end = start + len(change.lines)
-            shift += len(change.lines) - (change.end - change.start)
-            low, high = max(0, start - context), min(len(after), end + context)
-            if rng.random() < 0.15:
-                low = max(0, low - rng.randint(1, 5))
-            if shown and low <= shown[-1][1]:
-                shown[-1][1] = max(high, shown[-1][1])
-            else:
-                shown.append([low, high])
-        if rng.random() < 0.15:
-            shown = _with_headings(after, shown)
-        pieces = tuple("\n".join(after[low:high]) for low, high in shown)
-        ending = "\n" if rng.random() < 0.9 else ""
-        return SyntheticEdit(
-            before="\n".join(lines) + ending,
-            after="\n".join(after) + ending,
-            pieces=pieces if shown[-1][1] < len(after) else (*pieces[:-1], pieces[-1] + ending),
-            elided_start=shown[0][0] > 0,
-            elided_end=shown[-1][1] < len(after),
-        )
-
-
-def _apply(lines: list[str], changes: Sequence[Change]) -> list[str]:
-    result: list[str] = []
-    done = 0
-    for change in changes:
-        result += [*lines[done : change.start], *change.lines]
-        done = change.end
-    return result + lines[done:]
-
-
-def _with_headings(lines: list[str], shown: list[list[int]]) -> list[list[int]]:
-    """Adds the line that opens the enclosing block before each range, where it is not shown already."""
-    result: list[list[int]] = []
-    for low, high in shown:
-        depth = _depth(lines[low])
-        for i in range(low - 1, result[-1][1] if result else -1, -1):
-            if lines[i].strip() and _depth(lines[i]) < depth:
-                if i < low - 1:
-                    result.append([i, i + 1])
-                break
-        result.append([low, high])
-    return result
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())

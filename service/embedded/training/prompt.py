@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from service.embedded.training.edits import SyntheticEdit
 from service.embedded.training.layout import SpecialIds
+from service.embedded.training.rendering import RenderedEdit
 from service.embedded.training.tokenizer import EDIT, END, FILE, KEEP, OUT
 
 # A tag is written four times: the copy circuit's nearest window is four tokens, so a text's start has a full one.
@@ -33,7 +33,7 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
     return SpecialIds(*ids)
 
 
-def encode_edit(tokenizer: Tokenizer, edit: SyntheticEdit) -> Sample:
+def encode_edit(tokenizer: Tokenizer, edit: RenderedEdit) -> Sample:
     """`<eos>` `<file>`x4 original `<edit>`x4 snippet `<out>`x4 result `<eos>`.
 
     An elision is `<keep>` at the end of the line before it; the text after it starts with its newline.

@@ -18,11 +18,12 @@ from drafts.align import UpdateSnippet, plan_edit
 from evals.example_edits import load_examples
 from service.config import EMBEDDED_MODEL_PATH, PromptFormatName
 from service.embedded.training.circuit import CircuitBuilder
-from service.embedded.training.edits import EditSampler, SyntheticEdit
+from service.embedded.training.edits import EditSampler
 from service.embedded.training.feedforward import exclusive_or, gated_exclusive_or
 from service.embedded.training.gains import GainedModel
 from service.embedded.training.layout import golay_words, position_codes, rotation
 from service.embedded.training.prompt import encode_edit, special_ids
+from service.embedded.training.rendering import RenderedEdit
 from service.embedded.training.sources import SourceError, fetch, read_packages, source_text
 from service.embedded.training.train import Recipe, train
 from service.prompts import load_prompt_format
@@ -47,7 +48,7 @@ def sampler() -> EditSampler:
     return EditSampler(files, seed=7)
 
 
-def snippet_of(edit: SyntheticEdit) -> str:
+def snippet_of(edit: RenderedEdit) -> str:
     marked = [MARKER] if edit.elided_start else []
     *inner, last = edit.pieces
     marked.append(f"\n{MARKER}\n".join([*inner, last if edit.elided_end else last.removesuffix("\n")]))
@@ -101,7 +102,7 @@ def test_training_writes_the_format_that_is_served(tokenizer: Tokenizer, sampler
         compared += 1
 
 
-def answered(model: OPTForCausalLM, tokenizer: Tokenizer, edit: SyntheticEdit) -> tuple[list[int], list[int]]:
+def answered(model: OPTForCausalLM, tokenizer: Tokenizer, edit: RenderedEdit) -> tuple[list[int], list[int]]:
     """(what the model takes for the result, given the right text so far; the right result)."""
     sample = encode_edit(tokenizer, edit)
     with torch.no_grad():
@@ -136,7 +137,7 @@ def test_a_snippet_is_entered_at_its_place_and_left_there(circuit: OPTForCausalL
         changed = functions[at].replace(old, new)
         after = "\n\n".join([*functions[:at], changed, *functions[at + 1 :]])
         piece = ("" if at == 0 else "\n") + changed + ("" if at == 3 else "\n\n" + functions[at + 1].split("\n")[0])
-        found, right = answered(circuit, tokenizer, SyntheticEdit(before, after, (piece,), at > 0, at < 3))
+        found, right = answered(circuit, tokenizer, RenderedEdit(before, after, (piece,), at > 0, at < 3))
         assert found == right, old
 
 
@@ -146,7 +147,7 @@ def test_a_snippet_that_only_quotes_changes_nothing(circuit: OPTForCausalLM, tok
     )
     lines = text.split("\n")
     for start, end in ((4, 5), (5, 12), (8, 10)):
-        edit = SyntheticEdit(text, text, ("\n".join(lines[start:end]),), elided_start=True, elided_end=True)
+        edit = RenderedEdit(text, text, ("\n".join(lines[start:end]),), elided_start=True, elided_end=True)
         found, right = answered(circuit, tokenizer, edit)
         assert found == right
 
@@ -157,9 +158,9 @@ def test_lines_are_deleted_and_appended(circuit: OPTForCausalLM, tokenizer: Toke
     ]
     before = "\n".join(lines) + "\n"
     cut = [*lines[:3], *lines[5:]]
-    middle = SyntheticEdit(before, "\n".join(cut) + "\n", ("\n".join(cut[1:5]),), True, True)
+    middle = RenderedEdit(before, "\n".join(cut) + "\n", ("\n".join(cut[1:5]),), True, True)
     grown = [*lines, "print(alpha)"]
-    bottom = SyntheticEdit(before, "\n".join(grown) + "\n", ("\n".join(grown[-4:]) + "\n",), True, False)
+    bottom = RenderedEdit(before, "\n".join(grown) + "\n", ("\n".join(grown[-4:]) + "\n",), True, False)
     for edit in (middle, bottom):
         found, right = answered(circuit, tokenizer, edit)
         assert found == right
@@ -173,7 +174,7 @@ def test_lines_are_put_in_before_the_first_one_and_no_token_is_chosen_by_a_hair(
     before = "\n".join(lines) + "\n"
     for first in ([], ["import os"], ["import os", "", "import sys"]):
         changed = [*first, lines[0], lines[1].replace("load", "read"), *lines[2:]]
-        edit = SyntheticEdit(before, "\n".join(changed) + "\n", ("\n".join(changed[: len(first) + 4]),), False, True)
+        edit = RenderedEdit(before, "\n".join(changed) + "\n", ("\n".join(changed[: len(first) + 4]),), False, True)
         sample = encode_edit(tokenizer, edit)
         with torch.no_grad():
             logits = circuit(input_ids=torch.tensor([sample.ids])).logits[0, sample.answer - 1 : -1]
