@@ -17,7 +17,8 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +78,8 @@ def _command(package: Package) -> list[str]:
         return ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
     if package.registry == "debian":
         return ["apt-get", "download", "-qq", f"{package.name}={package.version}"]
-    kind = ["--no-binary", ":all:", "--no-build-isolation"] if package.file.endswith(".tar.gz") else []
+    # Of this package alone: pip asks its build backend for metadata, and may have that as a wheel.
+    kind = ["--no-binary", package.name] if package.file.endswith(".tar.gz") else []
     requirement = f"{package.name}=={package.version}"
     return [sys.executable, "-m", "pip", "download", "-q", "--no-deps", *kind, requirement]
 
@@ -111,7 +113,7 @@ def source_text(name: str, content: bytes) -> str | None:
     return text if len(lines) >= MIN_LINES and max(map(len, lines)) <= MAX_LINE_LENGTH else None
 
 
-def build(archives: Path, out: Path, seed: int = 0) -> dict[str, int]:
+def build(archives: Path, out: Path, seed: int = 0) -> Counter[str]:
     """Writes the corpus; returns the number of files by language. Deterministic: sorted, then shuffled by seed."""
     archives.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, str]] = []
@@ -133,12 +135,15 @@ def build(archives: Path, out: Path, seed: int = 0) -> dict[str, int]:
             rows += same[:FILES_PER_PACKAGE]
         print(f"{package.name}: {sum(map(len, found.values()))} files", flush=True)
     rng.shuffle(rows)
-    counts: dict[str, int] = {}
-    with gzip.open(out, "wt", encoding="utf-8") as file:
+    write_rows(out, rows)
+    return Counter(row["language"] for row in rows)
+
+
+def write_rows(out: Path, rows: Iterable[Mapping[str, str]]) -> None:
+    """A row of JSON each, gzipped: the same rows give the same bytes, whenever and wherever they are written."""
+    with out.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
         for row in rows:
-            counts[row["language"]] = counts.get(row["language"], 0) + 1
-            file.write(json.dumps(row) + "\n")
-    return counts
+            file.write((json.dumps(row) + "\n").encode())
 
 
 def read_corpus(path: Path) -> dict[str, list[str]]:
@@ -156,7 +161,7 @@ def main() -> None:
     parser.add_argument("--archives", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    print(build(options.archives, options.out))
+    print(dict(build(options.archives, options.out)))
 
 
 if __name__ == "__main__":
