@@ -1,5 +1,7 @@
 """Trains the embedded model: `python -m service.embedded.training.train --corpus corpus.jsonl.gz --out DIR`.
 
+With `--edits edits.jsonl.gz` every second edit is a real one (`--real-share`), else all are synthetic.
+
 What is learned are the gains of the copy circuit (`circuit.py`): how many nats a match of each window is worth, the
 bars, the prior of a place by frequency, the votes. Each is one factor over a block of weights, so a few hundred steps
 are enough, and the circuit stays exact. Training all weights freely needs far more tokens than that before it
@@ -28,7 +30,10 @@ from torch import Tensor
 from service.embedded.training.circuit import CircuitBuilder
 from service.embedded.training.edits import EditSampler
 from service.embedded.training.gains import GainedModel
+from service.embedded.training.mixture import Mixture, Sampler
 from service.embedded.training.prompt import Sample, encode_edit, special_ids
+from service.embedded.training.real_edits import RealEditSampler
+from service.embedded.training.releases import read_edits
 from service.embedded.training.sources import read_corpus
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
@@ -37,7 +42,10 @@ SUMMED_FILES = ("config.json", "model.safetensors", *TOKENIZER_FILES)
 
 @dataclass(frozen=True)
 class Recipe:
-    """tokens: per batch, padding included. sizes: (share, least lines, most lines) of the files drawn."""
+    """tokens: per batch, padding included. sizes: (share, least lines, most lines) of the files drawn.
+
+    real_share: of the edits drawn, those that are real ones.
+    """
 
     minutes: float
     learning_rate: float = 8e-3
@@ -47,10 +55,19 @@ class Recipe:
     batches_per_step: int = 2
     max_length: int = 7000
     sizes: tuple[tuple[float, int, int], ...] = ((0.5, 12, 60), (0.3, 60, 130), (0.2, 130, 260))
+    real_share: float = 0.0
     seed: int = 0
 
 
-def batches(sampler: EditSampler, tokenizer: Tokenizer, recipe: Recipe) -> Iterator[list[Sample]]:
+def open_sampler(recipe: Recipe, corpus: Path | None, edits: Path | None) -> Sampler:
+    """corpus: None only for a sampler that is never asked. edits: None where the recipe takes no real ones."""
+    synthetic = EditSampler(read_corpus(corpus) if corpus is not None else {}, recipe.seed)
+    if edits is None:
+        return synthetic
+    return Mixture(RealEditSampler(read_edits(edits), recipe.seed), recipe.real_share, synthetic, recipe.seed)
+
+
+def batches(sampler: Sampler, tokenizer: Tokenizer, recipe: Recipe) -> Iterator[list[Sample]]:
     """Samples of like length, `recipe.tokens` a batch at most."""
     shares = torch.tensor([share for share, _, _ in recipe.sizes])
     generator = torch.Generator().manual_seed(recipe.seed)
@@ -87,8 +104,10 @@ def loss_of(model: GainedModel, batch: list[Sample], device: torch.device) -> tu
     return torch.nn.functional.cross_entropy(logits, target), len(target), int(wrong.sum()), exact
 
 
-def train(recipe: Recipe, corpus: Path | None, tokenizer_path: Path, out: Path, resume: Path | None) -> None:
-    """corpus: None only where the recipe has no minutes."""
+def train(
+    recipe: Recipe, corpus: Path | None, edits: Path | None, tokenizer_path: Path, out: Path, resume: Path | None
+) -> None:
+    """corpus: None only where the recipe has no minutes. edits: None where it takes no real ones."""
     torch.manual_seed(recipe.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tokenizer = Tokenizer.from_file(str(tokenizer_path))
@@ -101,8 +120,7 @@ def train(recipe: Recipe, corpus: Path | None, tokenizer_path: Path, out: Path, 
         with torch.no_grad():
             model.factors.copy_(torch.tensor([earlier[name] for name in model.names]))
     optimizer = torch.optim.Adam([model.factors], lr=recipe.learning_rate, betas=(0.9, 0.98))
-    files = read_corpus(corpus) if corpus is not None else {}
-    stream = batches(EditSampler(files, recipe.seed), tokenizer, recipe)
+    stream = batches(open_sampler(recipe, corpus, edits), tokenizer, recipe)
 
     begin, step, seen, saved = time.monotonic(), 0, 0, time.monotonic()
     window = [0, 0, 0, 0]  # answer tokens, wrong tokens, exact answers, answers
@@ -157,6 +175,8 @@ def save(model: GainedModel, out: Path, tokenizer_path: Path, recipe: Recipe, st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, help="needed unless --minutes is 0")
+    parser.add_argument("--edits", type=Path, help="real ones (releases.py); left out, all are synthetic")
+    parser.add_argument("--real-share", type=float, default=0.5, help="of the edits drawn, where there are real ones")
     parser.add_argument("--tokenizer", type=Path, default=Path(__file__).parents[1] / "tokenizer.json")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--resume", type=Path)
@@ -166,8 +186,13 @@ def main() -> None:
     options = parser.parse_args()
     if options.corpus is None and options.minutes > 0:
         parser.error("--corpus is needed to train; --minutes 0 writes the circuit as it is")
-    recipe = Recipe(minutes=options.minutes, learning_rate=options.learning_rate, seed=options.seed)
-    train(recipe, options.corpus, options.tokenizer, options.out, options.resume)
+    recipe = Recipe(
+        minutes=options.minutes,
+        learning_rate=options.learning_rate,
+        real_share=options.real_share if options.edits is not None else 0.0,
+        seed=options.seed,
+    )
+    train(recipe, options.corpus, options.edits, options.tokenizer, options.out, options.resume)
 
 
 if __name__ == "__main__":

@@ -239,7 +239,7 @@ def test_the_weights_are_what_the_program_makes_of_the_recipe(tokenizer: Tokeniz
 
 def test_the_program_lists_what_it_writes(tmp_path: Path) -> None:
     """Without training it needs no corpus; the service then takes the folder for what its list says."""
-    train(Recipe(minutes=0), None, EMBEDDED_MODEL_PATH / "tokenizer.json", tmp_path, None)
+    train(Recipe(minutes=0), None, None, EMBEDDED_MODEL_PATH / "tokenizer.json", tmp_path, None)
     assert set(verify(tmp_path)) == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     assert json.loads((tmp_path / "training.json").read_text())["steps"] == 0
     shipped = verify(EMBEDDED_MODEL_PATH)
