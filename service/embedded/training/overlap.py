@@ -1,7 +1,8 @@
-"""How much of what the model is measured on stands in its training corpus, by n-grams of normalised lines.
+"""How much of what the model is measured on stands in what it is trained on, by n-grams of normalised lines.
 
-`python -m service.embedded.training.overlap --corpus corpus.jsonl.gz --against PATH...`; a PATH is a file, a folder of
-text files, or rows of JSON (`.jsonl`, `.jsonl.gz`) of which every string is compared.
+`python -m service.embedded.training.overlap --corpus corpus.jsonl.gz --edits edits.jsonl.gz --against PATH...`; either
+of the two may be left out. A PATH is a file, a folder of text files, or rows of JSON (`.jsonl`, `.jsonl.gz`) of which
+every string is compared.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from service.embedded.training.releases import read_edits
 from service.embedded.training.sources import read_corpus
 
 LINES = 8
@@ -36,7 +38,7 @@ class Overlap:
         share = self.shared / self.ngrams if self.ngrams else 0.0
         worst = sorted(self.touched.items(), key=lambda item: -item[1])[:10]
         lines = [
-            f"{len(self.touched)} of {self.texts} texts share a run of lines with the training corpus; "
+            f"{len(self.touched)} of {self.texts} texts share a run of lines with the training data; "
             f"{self.shared} of {self.ngrams} runs ({share:.3%})"
         ]
         return "\n".join([*lines, *(f"  {part:7.1%}  {name}" for name, part in worst)])
@@ -63,6 +65,14 @@ def find_overlap(training: Iterable[str], measured: Mapping[str, str], lines: in
     return Overlap(len(wanted), len(every), len(found), touched)
 
 
+def training_texts(corpus: Path | None, edits: Path | None) -> Iterator[str]:
+    """Every text of the corpus, and both versions of every real edit."""
+    for texts in (read_corpus(corpus) if corpus else {}).values():
+        yield from texts
+    for edit in read_edits(edits) if edits else ():
+        yield from (edit.before, edit.after)
+
+
 def measured_texts(path: Path) -> Iterator[tuple[str, str]]:
     """(name, text) of every text at a path; files that are not UTF-8 are left out."""
     if path.is_dir():
@@ -85,13 +95,15 @@ def measured_texts(path: Path) -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--edits", type=Path, help="both versions of each are compared")
     parser.add_argument("--against", type=Path, nargs="+", required=True)
     parser.add_argument("--lines", type=int, default=LINES)
     options = parser.parse_args()
     measured = {name: text for path in options.against for name, text in measured_texts(path)}
-    training = (text for texts in read_corpus(options.corpus).values() for text in texts)
-    print(find_overlap(training, measured, options.lines))
+    if options.corpus is None and options.edits is None:
+        parser.error("give what the model is trained on: --corpus, --edits or both")
+    print(find_overlap(training_texts(options.corpus, options.edits), measured, options.lines))
 
 
 if __name__ == "__main__":

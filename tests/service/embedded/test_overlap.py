@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from service.embedded.training.overlap import find_overlap, line_ngrams, measured_texts
+from service.embedded.training.overlap import find_overlap, line_ngrams, measured_texts, training_texts
+from service.embedded.training.releases import RealEdit
+from service.embedded.training.sources import write_rows
 
 TEXT = "".join(f"value_{i} = compute({i})\n" for i in range(20))
 
@@ -48,3 +51,15 @@ def test_texts_are_read_from_folders_and_rows(tmp_path: Path) -> None:
         rows.write(json.dumps({"before": TEXT, "lines": 20}) + "\n")
     texts = dict(measured_texts(tmp_path))
     assert texts == {str(tmp_path / "a.py"): TEXT, "rows.jsonl.gz:1:before": TEXT}
+
+
+def test_both_versions_of_a_real_edit_are_training_texts(tmp_path: Path) -> None:
+    corpus, edits = tmp_path / "corpus.jsonl.gz", tmp_path / "edits.jsonl.gz"
+    write_rows(corpus, [{"language": "python", "text": "synthetic\n"}])
+    edited = TEXT.replace("value_3 = compute(3)", "three = 3")
+    write_rows(edits, [asdict(RealEdit("python", "a", "a.py", "MIT", TEXT, edited))])
+    assert list(training_texts(corpus, edits)) == ["synthetic\n", TEXT, edited]
+    assert list(training_texts(corpus, None)) == ["synthetic\n"]
+    # Either version is enough: of 13 runs each, those with the changed line stand in one alone.
+    for measured in (TEXT, edited):
+        assert find_overlap(training_texts(None, edits), {"a": measured}).touched == {"a": 1.0}
