@@ -79,7 +79,7 @@ def snippet_from_plan(
     """Render a plan as an update snippet: what it changes, `context_lines` around it, and elisions.
 
     The spans are those of the rendered snippet, which is the parts' texts with `marker` and LF, after the
-    elision's indent, in place of each elision: see `render_snippet`. A plan that changes nothing gives one elision.
+    elision's indent, in place of each elision: see `render_snippet`. A plan that changes nothing shows the text's start.
     """
     predicted = plan.predicted.encode("utf-8", "surrogatepass")
     lines = Lines.of(plan.predicted)
@@ -123,7 +123,7 @@ def _wanted_lines(plan: Plan, predicted: bytes, lines: Lines, context_lines: int
         unfinished = len(region.predicted) and predicted[region.predicted.end - 1 : region.predicted.end] != b"\n"
         until = line + (1 if unfinished else 0)
         wanted.update(range(max(0, begins - context_lines), min(len(lines), until + context_lines)))
-    return wanted
+    return wanted or set(range(min(len(lines), 2 * context_lines + 1)))
 
 
 def _append_text(parts: list[SnippetPart], snippet: Lines, start: int, end: int) -> None:

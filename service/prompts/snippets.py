@@ -40,7 +40,7 @@ def snippet_parts(request: ApplyRequest, plan: Plan, *, prompt_format: str) -> l
     parts = snippet_from_plan(request.file.text, plan, CONTEXT_LINES)
     if plan.confidence <= _UNPLACED or not any(isinstance(part, SnippetText) for part in parts):
         raise EditNotApplicable(
-            "a part of the edit has no place in this file, or changes nothing; make the edit against the text sent",
+            "a part of the edit has no place in this file; make the edit against the text sent",
             reason="EDIT_NOT_PLACED",
         )
     return parts

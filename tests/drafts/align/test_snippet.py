@@ -113,6 +113,7 @@ def test_snippet_from_plan_shows_the_seam_of_a_deletion() -> None:
     assert shape(snippet_from_plan("a\nb\nc\nd\ne\n", plan, 1, "# ...")) == ["<>", "b\nd\n", "<>"]
 
 
-def test_snippet_from_a_plan_that_keeps_everything_is_one_elision() -> None:
+def test_snippet_from_a_plan_that_keeps_everything_shows_the_start() -> None:
     plan = plan_edit("a\nb\n", UpdateSnippet(""))
-    assert shape(snippet_from_plan("a\nb\n", plan, 3, "# ...")) == ["<>"]
+    assert shape(snippet_from_plan("a\nb\n", plan, 3, "# ...")) == ["a\nb\n"]
+    assert shape(snippet_from_plan("a\nb\n", plan, 0, "# ...")) == ["a\n", "<>"]

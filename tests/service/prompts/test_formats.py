@@ -158,6 +158,17 @@ def test_blocks_without_a_place_are_refused(
     assert caught.value.reason == "EDIT_NOT_PLACED"
 
 
+def test_blocks_that_change_nothing_are_a_snippet_that_only_quotes(
+    formats: Formats, make_request: MakeRequest, render: Render
+) -> None:
+    text = "".join(f"line {n}\n" for n in range(20)).encode()
+    blocks = [pb.SearchReplaceBlock(search="line 11\n", replace="line 11\n")]
+    request = make_request(text, pb.Edit(search_replace=pb.SearchReplace(blocks=blocks)))
+    quoting = make_request(text, pb.Edit(update_snippet="".join(f"line {n}\n" for n in range(7)) + "# ...\n"))
+    embedded = formats[PromptFormatName.EMBEDDED]
+    assert render(embedded, request).token_ids == render(embedded, quoting).token_ids
+
+
 @pytest.mark.parametrize(
     ("snippet", "pieces"),
     [
