@@ -79,7 +79,7 @@ def snippet_from_plan(
     """Render a plan as an update snippet: what it changes, `context_lines` around it, and elisions.
 
     The spans are those of the rendered snippet, which is the parts' texts with `marker` and LF, after the
-    elision's indent, in place of each elision: see `render_snippet`. A plan that changes nothing shows the text's start.
+    elision's indent, in place of each elision: see `render_snippet`. Of a plan that changes nothing it is the start.
     """
     predicted = plan.predicted.encode("utf-8", "surrogatepass")
     lines = Lines.of(plan.predicted)
