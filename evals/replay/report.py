@@ -162,13 +162,17 @@ def _microseconds(parts: Iterable[array[int]]) -> tuple[float, float] | None:
 
 
 def best_peers(made: Sequence[Row]) -> list[dict[str, Any]]:
-    """For each form and cost the best public drafter among those replayed, and ours as multiples of it."""
+    """For each form and cost the best public drafter among those replayed, and ours as multiples of it.
+
+    perfect: what drafting every edit whole, in one pass, is of it: no drafter can be more.
+    """
     found: list[dict[str, Any]] = []
     for form in dict.fromkeys(row.form for row in made):
         peers = [row for row in made if row.form == form and row.kind == "peer"]
         ours = [row for row in made if row.form == form and row.kind == "ours"]
         if not peers:
             continue
+        perfect = next(row for row in made if row.form == form and row.kind == "bound" and row.k == UNLIMITED)
         for g in map("{:g}".format, COSTS):
             best = max(peers, key=lambda row: row.modelled_speedup[g])
             speed = best.modelled_speedup[g]
@@ -179,6 +183,7 @@ def best_peers(made: Sequence[Row]) -> list[dict[str, Any]]:
                     "drafter": best.drafter,
                     "modelled_speedup": speed,
                     "ours": {row.drafter: row.modelled_speedup[g] / speed for row in ours},
+                    "perfect": perfect.modelled_speedup[g] / speed,
                 }
             )
     return found

@@ -111,6 +111,6 @@ def _against_peers(made: Sequence[Row]) -> list[str]:
     return [
         f"At g={best['g']:g} the best public drafter here is {best['drafter']} with {best['modelled_speedup']:.2f}"
         + "".join(f"; {name} is {ratio:.2f} times as fast" for name, ratio in best["ours"].items())
-        + "."
+        + f"; perfect drafting would be {best['perfect']:.2f}."
         for best in best_peers(made)
     ]

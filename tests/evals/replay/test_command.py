@@ -117,6 +117,8 @@ def test_ours_is_near_the_bound_and_plain_decoding_is_the_unit(run: tuple[str, d
     best = {(entry["form"], entry["g"]): entry for entry in run[1]["best_peers"]}
     assert best["update", 0.006]["drafter"] == "ngram-16"
     assert best["update", 0.006]["ours"]["copy-128"] > 2
+    whole = rows["update", "bound"]["modelled_speedup"]["0.006"]
+    assert best["update", 0.006]["perfect"] == whole / rows["update", "ngram-16"]["modelled_speedup"]["0.006"]
 
 
 def test_every_table_says_that_it_is_a_replay(run: tuple[str, dict[str, Any]]) -> None:
