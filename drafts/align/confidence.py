@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from drafts.align.place import Placement
+from drafts.align.place import NEW, STRAY, Placement
 from drafts.align.segments import Draft
 
 _CEILING = 0.99
@@ -28,14 +28,16 @@ def segment_confidences(draft: Draft, placement: Placement, placed: Sequence[boo
 
 
 def _ceiling(draft: Draft, placement: Placement, number: int) -> float:
-    """Without a line of context at either end there is only resemblance, and the odds know no more than that.
+    """Where an end beside an elision has no line of context there is only resemblance: the odds know no more than that.
 
     They know nothing of elisions that were forgotten.
     """
     segment, matches = draft.segments[number], placement.matches
     if draft.cuts_off[number]:
         return _CUT_OFF
-    return _CEILING if matches[segment.start] >= 0 or matches[segment.end - 1] >= 0 else _NO_CONTEXT
+    shown = [match for match in matches[segment.start : segment.end] if match != STRAY]
+    ends = [match for match, is_open in ((shown[0], segment.open_before), (shown[-1], segment.open_after)) if is_open]
+    return _CEILING if NEW not in ends else _NO_CONTEXT
 
 
 def _without_place(draft: Draft, placed: Sequence[bool], number: int) -> float:

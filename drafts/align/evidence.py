@@ -18,10 +18,12 @@ import numpy
 from numpy.typing import NDArray
 
 from drafts.align.candidates import Candidate, Context, Segment
+from drafts.align.declared import Declarations, mentions
 from drafts.align.incoming import Incoming, brackets
 from drafts.align.indentation import definition_name
-from drafts.align.lines import Lines, indent_width, matching_blocks
+from drafts.align.lines import Lines, indent_width
 from drafts.align.markers import comment_text
+from drafts.align.rewriting import rewritten
 from drafts.align.structure import Syntax
 from drafts.align.words import Words, words_of
 
@@ -35,6 +37,8 @@ _GOES_ON = re.compile(
     r"|(?:end|else|elif|elsif|except|finally|rescue|catch|case|default|when|and|or)\b"
 )
 """What no statement begins with."""
+_ALIKE = 0.6
+"""Code that resembles other code more than this may be that code under another name."""
 _COMMON = 16
 """A word in more than one of 16 lines, and in more than 16, is common."""
 
@@ -62,6 +66,9 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "kept_blocks": 0.5,
     "lopsided": 0.35,
     "lost": -0.35,
+    "renamed": -1.8,
+    "supplanted": -1.2,
+    "redeclared": -1.0,
     "near": 1.9,
     "far": 2.8,
     "repeated": -1.4,
@@ -88,6 +95,7 @@ class Evidence:
         self._affinities: dict[tuple[int, tuple[int, int]], NDArray[numpy.float64]] = {}
         self._structures: dict[tuple[int, Candidate], float] = {}
         self._incoming: dict[tuple[int, int], Incoming] = {}
+        self._declarations = Declarations(original)
 
     def base(self, segment: Segment, candidate: Candidate, context: Context) -> dict[str, float]:
         """Features that every candidate is judged by.
@@ -148,11 +156,11 @@ class Evidence:
         spacing: blank lines more or less than the place had between what stays and what comes. cut: syntax nodes that
         the deleted lines cut through; cut_into: where new ones come in their place, which may mend them. unbalanced:
         the new lines open or close other brackets than the deleted ones. alike: how much deleted and new lines
-        resemble each other, from half. lost: definitions that go without the new lines naming them. shape,
-        kept_blocks, fresh, lopsided: see `_rewritten`. near, far: the share of the new words that stand around the
-        place. repeated: new lines, one of a kind, that also stay next to the change. doubled: a new comment stands
-        right after an old one, which it was to replace. dead: a statement comes right after a jump, where it never
-        runs.
+        resemble each other, from half. lost, renamed, supplanted: see `_renamed`. redeclared: names that the new lines
+        declare although a line that stays beside them does. shape, kept_blocks, fresh, lopsided: see `rewritten`. near,
+        far: the share of the new words that stand around the place. repeated: new lines, one of a kind, that also stay
+        next to the change. doubled: a new comment stands right after an old one, which it was to replace. dead: a
+        statement comes right after a jump, where it never runs.
         """
         low, high, first, last = changed(segment, candidate)
         coming = self._coming(first, last)
@@ -171,17 +179,19 @@ class Evidence:
             found[name] = float(max(affinity[low], affinity[high]))
         if last > first:
             found["repeated"] = _repeated(coming, low, high)
+            beside = (self._declarations.beside(name, indent, low, high) for name, indent in coming.declared)
+            found["redeclared"] = float(min(sum(beside), 2))
             if high > low:
                 alike = self.words.resemblance(coming.words, words_of(self.original.stripped[low:high]))
                 found["alike"] = alike - 0.5
-                found["lost"] = self._lost(low, high, coming, alike)
-                found.update(self._rewritten(low, high, coming))
+                found.update(self._renamed(low, high, coming, alike))
+                found.update(rewritten(self.original, low, high, coming))
         return found
 
     def _coming(self, first: int, last: int) -> Incoming:
         found = self._incoming.get((first, last))
         if found is None:
-            found = self._incoming[first, last] = Incoming(self.original, self.snippet, first, last)
+            found = self._incoming[first, last] = Incoming(self.original, self.snippet, first, last, self._declarations)
         return found
 
     def _cuts(self, low: int, high: int, *, slides: bool) -> int:
@@ -251,43 +261,25 @@ class Evidence:
         found = self._affinities[key] = numpy.cumsum(steps[: size + 1] * (1.0 / total if total else 0.0))
         return found
 
-    def _rewritten(self, low: int, high: int, coming: Incoming) -> dict[str, float]:
-        """What tells code that is rewritten from code that only makes way for other code.
+    def _renamed(self, low: int, high: int, coming: Incoming, alike: float) -> dict[str, float]:
+        """What becomes of the definitions that begin in the lines that go.
 
-        shape: at how many ends new and deleted lines are indented otherwise. kept_blocks: runs of lines that both
-        have, as a logarithm. fresh: the new lines have others besides. lopsided: how many times more lines come than
-        go, or go than come, as a logarithm.
+        lost: how many go that the new lines do not name. renamed: such a one goes, and all of it resembles what comes.
+        supplanted: one goes, and the new lines define something of which the original never speaks.
         """
-        old, come = self.original, coming.filled
-        gone = [index for index in range(low, high) if old.stripped[index]]
-        if not gone or not come:
-            return {}
-        blocks = matching_blocks(old.stripped[low:high], coming.stripped)
-        filled = [sum(map(bool, old.stripped[low + at : low + at + size])) for at, _, size in blocks]
-        kept = sum(filled)
-        ends = ((gone[0], come[0]), (gone[-1], come[-1]))
+        names = self._definitions(low, high)
+        lost = [is_whole for name, is_whole in names if not mentions(coming.text, name)]
         return {
-            "shape": float(sum(indent_width(old.contents[at]) != indent_width(line) for at, line in ends)),
-            "fresh": float(len(come) > kept),
-            "kept_blocks": math.log2(1 + sum(map(bool, filled))),
-            "lopsided": abs(math.log2((1 + len(gone) - kept) / (1 + len(come) - kept))),
+            "lost": float(min(sum(lost), 3)),
+            "renamed": float(alike > _ALIKE and lost == [True] and sum(is_whole for _, is_whole in names) == 1),
+            "supplanted": float(bool(lost) and coming.defines_anew),
         }
 
-    def _lost(self, low: int, high: int, coming: Incoming, alike: float) -> float:
-        """How many definitions go without the new lines naming them; a renamed one counts little."""
-        gone = self._definitions(low, high)
-        if not gone:
-            return 0.0
-        lost = [name for name in gone if not _mentions(coming.text, name)]
-        if len(lost) == 1 and len(gone) == 1 and alike > 0.6:
-            return 0.3
-        return float(min(len(lost), 3))
-
-    def _definitions(self, low: int, high: int) -> list[str]:
+    def _definitions(self, low: int, high: int) -> list[tuple[str, bool]]:
         if self.syntax is not None:
-            return self.syntax.names_within(low, high)
+            return self.syntax.names_from(low, high)
         names = (definition_name(line) for line in self.original.stripped[low:high])
-        return [name for name in names if name is not None]
+        return [(name, True) for name in names if name is not None]
 
     def _doubles(self, low: int, first: int) -> bool:
         return bool(
@@ -364,13 +356,3 @@ def _repeated(coming: Incoming, low: int, high: int) -> float:
             count += 1.0 if low - before <= at < high + after else 0.5
             imports += is_import
     return min(count, 1.5) + min(imports, 2)
-
-
-def _mentions(text: str, name: str) -> bool:
-    at = text.find(name)
-    while at >= 0:
-        before, after = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            return True
-        at = text.find(name, at + 1)
-    return False

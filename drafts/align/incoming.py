@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
-from drafts.align.lines import Lines
+from drafts.align.declared import Declarations, declared
+from drafts.align.indentation import definition_name
+from drafts.align.lines import Lines, indent_width
 from drafts.align.words import words_of
 
 _IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require)\b")
@@ -18,8 +20,8 @@ _ONE_OF_A_KIND = 0.6
 class Incoming:
     """The snippet's lines [first, last), at least one."""
 
-    def __init__(self, original: Lines, snippet: Lines, first: int, last: int) -> None:
-        self._original = original
+    def __init__(self, original: Lines, snippet: Lines, first: int, last: int, declarations: Declarations) -> None:
+        self._original, self._declarations = original, declarations
         self.contents, self.stripped = snippet.contents[first:last], snippet.stripped[first:last]
 
     @cached_property
@@ -48,6 +50,18 @@ class Incoming:
             if where is not None and len(where) == 1 and self._original.weight(line) > _ONE_OF_A_KIND:
                 found.append((where[0], bool(_IMPORT.match(line))))
         return found
+
+    @cached_property
+    def declared(self) -> set[tuple[str, int]]:
+        """What lines that the original does not have declare, and by how many columns those are indented."""
+        lines = [line for line in self.filled if line.strip() not in self._original.positions]
+        return {(name, indent_width(line)) for line in lines for name in declared(line)}
+
+    @cached_property
+    def defines_anew(self) -> bool:
+        """They define a function or the like of which the original never speaks."""
+        names = filter(None, map(definition_name, self.stripped))
+        return any(not self._declarations.mentions(name) for name in names)
 
 
 def brackets(lines: Sequence[str]) -> int:

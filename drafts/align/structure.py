@@ -108,15 +108,18 @@ class Syntax:
         """The lines [start, end) of the nodes on lines of their own of which a line in [low, high) is part."""
         return set(self._own_lines(node for node, _ in self._nodes(low, high)))
 
-    def names_within(self, low: int, high: int) -> list[str]:
-        """What the definitions define that begin and end within lines [low, high), what belongs to them aside."""
+    def names_from(self, low: int, high: int) -> list[tuple[str, bool]]:
+        """What the definitions define that begin within lines [low, high), what belongs to them aside.
+
+        Of each also whether it ends there too.
+        """
         start, end = self._offset(low), self._offset(high)
-        names: list[str] = []
+        names: list[tuple[str, bool]] = []
         for node, _ in self._nodes(low, high, self._around(low, high)):
-            if start <= node.start_byte and node.end_byte <= end:
+            if start <= node.start_byte < end:
                 found = label_and_name(node, self.data, self.language)
                 if found is not None:
-                    names.append(found[1])
+                    names.append((found[1], node.end_byte <= end))
         return names
 
     def definitions_around(self, low: int, high: int) -> list[Definition]:

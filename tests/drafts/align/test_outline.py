@@ -90,8 +90,9 @@ def test_a_comment_beside_an_attribute_does_not_part_it_from_its_definition() ->
 def test_definitions_are_found_from_the_blank_lines_before_them() -> None:
     syntax = Syntax.of("package p\n\ntype A string\n\nfunc f() {\n\tg()\n}\n\nfunc h() {\n}\n", "go")
     assert syntax is not None
-    assert sorted(syntax.names_within(3, 10)) == ["f", "h"]
-    assert syntax.names_within(5, 10) == ["h"]
+    assert sorted(syntax.names_from(3, 10)) == [("f", True), ("h", True)]
+    assert syntax.names_from(5, 10) == [("h", True)]
+    assert syntax.names_from(4, 6) == [("f", False)]
 
 
 def paths(original: str, snippet: str, language: str) -> list[tuple[RegionKind, tuple[str, ...]]]:

@@ -63,7 +63,7 @@ def test_the_nodes_looked_at_are_those_near_the_lines(visited: list[Node], low: 
         assert syntax is not None
         visited.clear()
         syntax.cuts(low, high)
-        syntax.names_within(low, high)
+        syntax.names_from(low, high)
         counts.add(len(visited))
     assert len(counts) == 1
     assert max(counts) <= 12 * (high - low) + 12
