@@ -37,6 +37,17 @@ def test_a_plan_is_sure_only_with_context_at_both_ends(shown: str, is_sure: bool
     assert (plan.confidence >= 0.9) is is_sure
 
 
+def test_blank_lines_as_all_of_the_context_make_less_sure() -> None:
+    new = "LIMIT = 3\n\n"
+    original = f"import os\n\n\n{ORIGINAL}"
+    told = plan_edit(original, UpdateSnippet(f"import os\n\n{new}\ndef area(shape):\n{MARKER}"), "python")
+    shown = ["# ... existing code ...\n", "\n", "def label(shape):\n", "    return shape.label\n"]
+    blank = plan_edit(original, UpdateSnippet("".join(shown)), "python")
+    assert told.predicted == original.replace("\n\n\ndef area", f"\n\n{new}\ndef area")
+    assert blank.predicted == original.replace("def name", "def label")
+    assert blank.confidence < 0.96 < told.confidence
+
+
 def test_a_files_own_end_needs_no_context() -> None:
     plan = plan_edit(ORIGINAL, UpdateSnippet(f"{MARKER}    return shape.label\n\n\ndef last():\n    pass\n"), "python")
     assert plan.predicted == ORIGINAL + "\n\ndef last():\n    pass\n"
