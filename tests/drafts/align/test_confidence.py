@@ -38,14 +38,13 @@ def test_a_plan_is_sure_only_with_context_at_both_ends(shown: str, is_sure: bool
 
 
 def test_blank_lines_as_all_of_the_context_make_less_sure() -> None:
-    new = "LIMIT = 3\n\n"
-    original = f"import os\n\n\n{ORIGINAL}"
-    told = plan_edit(original, UpdateSnippet(f"import os\n\n{new}\ndef area(shape):\n{MARKER}"), "python")
-    shown = ["# ... existing code ...\n", "\n", "def label(shape):\n", "    return shape.label\n"]
-    blank = plan_edit(original, UpdateSnippet("".join(shown)), "python")
-    assert told.predicted == original.replace("\n\n\ndef area", f"\n\n{new}\ndef area")
-    assert blank.predicted == original.replace("def name", "def label")
-    assert blank.confidence < 0.96 < told.confidence
+    expected = ORIGINAL.replace("def name", "@cached\ndef name")
+    blank, told = (
+        plan_edit(ORIGINAL, UpdateSnippet(f"{MARKER}{shown}\n\n@cached\ndef name(shape):\n{MARKER}"), "python")
+        for shown in ("", "    return width * height\n")
+    )
+    assert blank.predicted == told.predicted == expected
+    assert 0.9 < blank.confidence < 0.95 < told.confidence
 
 
 def test_a_files_own_end_needs_no_context() -> None:
