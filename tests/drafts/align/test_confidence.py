@@ -40,8 +40,8 @@ def test_a_plan_is_sure_only_with_context_at_both_ends(shown: str, is_sure: bool
 def test_blank_lines_as_all_of_the_context_make_less_sure() -> None:
     expected = ORIGINAL.replace("def name", "@cached\ndef name")
     blank, told = (
-        plan_edit(ORIGINAL, UpdateSnippet(f"{MARKER}{shown}\n\n@cached\ndef name(shape):\n{MARKER}"), "python")
-        for shown in ("", "    return width * height\n")
+        plan_edit(ORIGINAL, UpdateSnippet(f"{MARKER}{shown}\n@cached\ndef name(shape):\n{MARKER}"), "python")
+        for shown in ("", "    return width * height\n\n")
     )
     assert blank.predicted == told.predicted == expected
     assert 0.9 < blank.confidence < 0.95 < told.confidence
