@@ -3,8 +3,7 @@
 Copying is previous-token heads followed by a match ("In-context Learning and Induction Heads", Olsson et al. 2022).
 What is written here beyond that, so that the match is exact and long, and the snippet is entered at its place:
 
-- A token's identity is a codeword of the extended binary Golay code: 4,096 words of 24 bits, any two of which differ
-  in at least 8 places.
+- A token's identity is a codeword: 8,192 words of 24 bits, any two of which differ in at least 6 places.
 - Tokens are hashed into such words by the exclusive or of their (differently permuted) words, which a ReLU layer
   computes exactly. The match's windows are the last token, tokens 0 to 3, 4 to 7 and 8 to 15 back, and three of
   sixteen tokens in fewer bits: 64 tokens.
@@ -44,6 +43,7 @@ from service.embedded.training.layout import (
     COMPLETE,
     EARLY,
     EMBEDDING,
+    END_FLAG,
     ENTRY,
     ENTRY_AT_START,
     ENTRY_BITS,
@@ -58,6 +58,7 @@ from service.embedded.training.layout import (
     HIDDEN,
     LAST_BITS,
     LAST_SPREAD,
+    LOGIT,
     MATCH,
     NEAR_SHARE,
     ORIGINAL_VOTE,
@@ -75,7 +76,7 @@ from service.embedded.training.layout import (
     TAG_GAP,
     WILD_UNIT,
     SpecialIds,
-    golay_words,
+    code_words,
     model_config,
     position_codes,
     rotation,
@@ -136,18 +137,18 @@ class CircuitBuilder(HeadWriter):
         return torch.eye(BITS)[order] * sign[:, None]
 
     def _embeddings(self) -> None:
-        s, words = self.special, golay_words()[torch.randperm(VOCABULARY, generator=self.generator)]
+        s, words = self.special, code_words()[torch.randperm(VOCABULARY, generator=self.generator)]
         identity, answer = words.clone(), words.clone()
         identity[[s.edit, s.out]] = words[s.file]
         identity[[s.keep, s.end]] = 0
-        answer[[s.edit, s.out]] = words[s.end]
-        answer[[s.keep, s.file, s.end]] = 0
+        answer[list(s)] = 0  # a tag answers with the end, by a flag of its own
         flags = torch.zeros(VOCABULARY, EMBEDDING - 2 * BITS)
         flags[s.edit, 0] = flags[s.out, 1] = flags[s.file, 2] = 1
         # Four tags are an elision: what stands before them is another text.
         flags[s.keep, 3] = 1
         flags[[s.file, s.edit, s.out], 3] = TAG_GAP
         flags[s.end, 4] = 1
+        flags[s.end, END_FLAG - 2 * BITS] = 1  # read by the output only
         self.decoder.embed_tokens.weight.copy_(torch.cat([identity, answer, flags], dim=1))
 
         self.permutations = [self._permutation() for _ in range(4)]
@@ -171,13 +172,10 @@ class CircuitBuilder(HeadWriter):
         self.decoder.embed_positions.weight.copy_(table)
 
         out = torch.zeros(EMBEDDING, HIDDEN)
-        out[:BITS, SLOTS.answer] = torch.eye(BITS)
+        out[:BITS, SLOTS.answer][:, :BITS] = LOGIT * torch.eye(BITS)
+        out[END_FLAG, SLOTS.answer.stop - 1] = LOGIT * BITS
         self.decoder.project_out.weight.copy_(out)
-        self._gain("answer", self.decoder.project_out.weight, slice(0, BITS), SLOTS.answer)
-        head = torch.zeros(VOCABULARY, EMBEDDING)
-        head[:, :BITS] = words * 0.4
-        head[[s.file, s.edit, s.out, s.keep]] = 0
-        self.model.lm_head.weight.copy_(head)
+        self._gain("answer", self.decoder.project_out.weight, slice(None), SLOTS.answer)
 
     def _layer0(self) -> None:
         p = self.permutations
@@ -256,21 +254,27 @@ class CircuitBuilder(HeadWriter):
         for window in (1, 2):
             gate = {gaps.start: -1 / TAG_GAP for gaps in SLOTS.gaps_query[3 : 3 + window]}
             unit = gated_exclusive_or(self.decoder.layers[2], unit, SLOTS.far_query[window], 3, gate, 1.0)
-        # wild: how much of a complete score the windows cannot give, because an elision lies in them or nearer; a tag
-        # nearer is the same, and one in them from eight tokens back on.
-        for gaps, wild, name in (
-            (SLOTS.gaps_query, SLOTS.wild_query, "query"),
-            (SLOTS.gaps_key, SLOTS.wild_key, "key"),
-        ):
-            for window, nats in enumerate(MATCH[1:], 1):
-                weights = {1: (6.0,), 2: (30.0, 6.0)}.get(window, (10.0,) * window)
-                reads = {gap.start: weight for gap, weight in zip(gaps[:window], weights, strict=True)}
-                if wild is SLOTS.wild_query and window > 1:
-                    reads.update({slot.start: -weights[0] * TAG_GAP for slot in TAGS})
-                first = unit
-                unit = step(self.decoder.layers[2], unit, wild, reads, 5.0 if window < 3 else 0.5, nats / WILD_UNIT)
-                for i in range(first, unit):
-                    self._gain(f"wild {name} {window}", self.decoder.layers[2].fc2.weight, wild, i)
+        self._wild(2, unit, "query")
+
+    def _wild(self, layer: int, unit: int, name: str) -> None:
+        """What of a complete score the windows of `name`, query or key, cannot give for an elision in them or nearer.
+
+        A tag nearer is the same, and one in them from eight tokens back on.
+        """
+        gaps, wild = {
+            "query": (SLOTS.gaps_query, SLOTS.wild_query),
+            "key": (SLOTS.gaps_key, SLOTS.wild_key),
+        }[name]
+        writer = self.decoder.layers[layer]
+        for window, nats in enumerate(MATCH[1:], 1):
+            weights = {1: (6.0,), 2: (30.0, 6.0)}.get(window, (10.0,) * window)
+            reads = {gap.start: weight for gap, weight in zip(gaps[:window], weights, strict=True)}
+            if name == "query" and window > 1:
+                reads.update({slot.start: -weights[0] * TAG_GAP for slot in TAGS})
+            first = unit
+            unit = step(writer, unit, wild, reads, 5.0 if window < 3 else 0.5, nats / WILD_UNIT)
+            for i in range(first, unit):
+                self._gain(f"wild {name} {window}", writer.fc2.weight, wild, i)
 
     def _layer3(self) -> None:
         _, k, _, v, out, row = self._match(3, 0)
@@ -298,6 +302,7 @@ class CircuitBuilder(HeadWriter):
         ):
             gate = {gap.start: -1 / TAG_GAP for gap in gaps}
             unit = gated(self.decoder.layers[3], unit, words, gate, 1.0)
+        self._wild(3, unit, "key")
 
     def _layer4(self) -> None:
         offsets = (8, 16, 64)
@@ -313,14 +318,14 @@ class CircuitBuilder(HeadWriter):
         # A hunk's first changed token: the text before it is quoted, the text with it is not.
         gate = {SLOTS.quoted_before.start: 1.0, SLOTS.in_snippet.start: -1.0, SLOTS.changed.start: 1.0}
         unit = gated(self.decoder.layers[4], 0, SLOTS.entry_place, gate)
-        clear(self.decoder.layers[4], unit, SLOTS.answer)
+        clear(self.decoder.layers[4], unit, SLOTS.answer, reach=2.0)
 
     def _layer5(self) -> None:
         q, k, _, v, out, row = self._match(5, 0, LAST_BITS)
         self._original_bias(k, row)
         reads = [(SLOTS.place, PRIOR_OF_MATCH), (SLOTS.expected, PRIOR)]
         self._place(q, k, row, "prior", reads, SLOTS.position, PRIOR_FREQUENCIES)
-        self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * ORIGINAL_VOTE)
+        self._answer(v, out, SLOTS.is_edit, ORIGINAL_VOTE)
         # The snippet goes on: its text had changed before this token. The first <out> is its end.
         _, k, _, v, out, row = self._match(5, 1)
         k[row, SLOTS.in_snippet] = SEGMENT - BARRED
@@ -332,8 +337,8 @@ class CircuitBuilder(HeadWriter):
         # "No match": its answer is nothing. The start token itself is changed, and not quoted before.
         k[row, SLOTS.is_start] = SEGMENT + COMPLETE - SNIPPET_SLACK - 2 * BARRED
         self._gain("threshold", k, row, SLOTS.is_start)
-        self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * SNIPPET_VOTE)
-        self._gain("vote of the snippet", out, SLOTS.answer, slice(0, BITS))
+        self._answer(v, out, SLOTS.is_out, SNIPPET_VOTE)
+        self._gain("vote of the snippet", out, SLOTS.answer, slice(0, BITS + 1))
         # The snippet is entered: it changes with this token, and the output stands at the place that it quoted.
         q, k, _, v, out, row = self._match(5, 2, ENTRY_BITS, ENTRY_MATCH)
         k[row, SLOTS.in_snippet] = SEGMENT - 2 * BARRED
@@ -347,5 +352,12 @@ class CircuitBuilder(HeadWriter):
         self._place(q, k, row, "entry", reads, SLOTS.entry_place, ENTRY_FREQUENCIES)
         q[HEAD - 1, SLOTS.wild_query] = -ENTRY_AT_START * WILD_UNIT * NAT
         k[HEAD - 1, SLOTS.is_start] = 1.0
-        self._carry(v, out, 0, SLOTS.answer_word, SLOTS.answer, torch.eye(BITS) * ENTRY_VOTE)
-        self._gain("vote of the entry", out, SLOTS.answer, slice(0, BITS))
+        self._answer(v, out, SLOTS.is_out, ENTRY_VOTE)
+        self._gain("vote of the entry", out, SLOTS.answer, slice(0, BITS + 1))
+
+    @staticmethod
+    def _answer(v: Tensor, out: Tensor, end: slice, vote: float) -> None:
+        """The attended token's word, or the end where `end` is set, as the answer."""
+        v[:BITS, SLOTS.answer_word] = torch.eye(BITS)
+        v[BITS, end] = 1.0
+        out[SLOTS.answer, : BITS + 1] = vote * torch.eye(BITS + 1)

@@ -76,17 +76,17 @@ def gated_exclusive_or(
             read_unit(layer.fc1, unit, {dim: sign, **lifted}, knot + reach * (offset - 1.0))
             layer.fc2.weight[dim, unit] = slope
             unit += 1
-        unit = clear(layer, unit, slice(dim, dim + 1))
+        unit = clear(layer, unit, slice(dim, dim + 1), reach=float(terms))
     return unit
 
 
-def clear(layer: OPTDecoderLayer, unit: int, slot: slice) -> int:
-    """Takes away what stands in a slot. Uses units from `unit`, returns the next."""
+def clear(layer: OPTDecoderLayer, unit: int, slot: slice, reach: float) -> int:
+    """Takes away what stands in a slot, which is at least -reach. Uses units from `unit`, returns the next."""
     for dim in range(slot.start, slot.stop):
-        for sign in (1.0, -1.0):
-            read_unit(layer.fc1, unit, {dim: sign}, 0.0)
-            layer.fc2.weight[dim, unit] = -sign
-            unit += 1
+        read_unit(layer.fc1, unit, {dim: 1.0}, reach)
+        layer.fc2.weight[dim, unit] = -1.0
+        layer.fc2.bias[dim] += reach
+        unit += 1
     return unit
 
 

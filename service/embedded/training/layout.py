@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,12 +11,15 @@ from transformers import OPTConfig
 
 from service.embedded.training.tokenizer import VOCABULARY
 
-HIDDEN, HEADS, LAYERS, FEED_FORWARD, EMBEDDING, POSITIONS = 512, 4, 6, 256, 64, 8192
+HIDDEN, HEADS, LAYERS, FEED_FORWARD, EMBEDDING, POSITIONS = 512, 4, 6, 208, 64, 8192
 HEAD = HIDDEN // HEADS
 BITS, FAR_BITS, FREQUENCIES = 24, 12, 17
 
 # Offsets of the far windows, of 16 tokens each.
 FAR = (16, 32, 48)
+
+# The embedding's dimension that says "the end", as an answer: the end's own word is zero.
+END_FLAG = EMBEDDING - 1
 
 # The constant pair's size: it dominates the norm of the residual, so LayerNorm is nearly a fixed scaling.
 ANCHOR = 150.0
@@ -43,7 +46,8 @@ class Slots:
         self.own_place = self._take(2 * FREQUENCIES)  # the same of a snippet's tokens
         self.expected = self._take(2 * FREQUENCIES)
         self.entry_place = self._take(2 * FREQUENCIES)  # own_place one token ago, at a part's first changed token only
-        self.answer = slice(self.own_place.start, self.own_place.start + BITS)  # where own_place was, wiped in layer 4
+        # Where own_place was, wiped in layer 4: the answer's word, and that it is the end.
+        self.answer = slice(self.own_place.start, self.own_place.start + BITS + 1)
         self.anchor = self._take(2)
         self.is_edit, self.is_out, self.is_file, self.is_gap, self.is_start = (self._take(1) for _ in range(5))
         self.gaps_query = tuple(self._take(1) for _ in range(3 + len(FAR)))  # elisions in each window
@@ -64,8 +68,7 @@ class Slots:
 SLOTS = Slots()
 
 
-@dataclass(frozen=True)
-class SpecialIds:
+class SpecialIds(NamedTuple):
     """Token ids of the format's special tokens."""
 
     file: int
@@ -75,18 +78,19 @@ class SpecialIds:
     end: int
 
 
-def golay_words() -> Tensor:
-    """All 4,096 words of the extended binary Golay code as +-1, float [4096, 24] (MacWilliams and Sloane, 1977)."""
-    generator = 0b110001110101  # x^11 + x^10 + x^6 + x^5 + x^4 + x^2 + 1
-    words = torch.zeros(VOCABULARY, BITS)
-    for message in range(VOCABULARY):
-        word = 0
-        for bit in range(12):
-            if message >> bit & 1:
-                word ^= generator << bit
-        bits = [word >> i & 1 for i in range(23)]
-        words[message] = torch.tensor([*bits, sum(bits) % 2], dtype=torch.float32) * 2 - 1
-    return words
+def code_words() -> Tensor:
+    """8,192 words as +-1, float [8192, 24], closed under exclusive or; any two differ in at least 6 places.
+
+    The double-error-correcting BCH code of length 31, shortened to 23 bits, with a parity bit (MacWilliams and Sloane,
+    1977).
+    """
+    generator = 0b11101101001  # x^10 + x^9 + x^8 + x^6 + x^5 + x^3 + 1
+    message = torch.arange(VOCABULARY)
+    word = torch.zeros(VOCABULARY, dtype=torch.int64)
+    for shift in range(13):
+        word ^= (message >> shift & 1) * (generator << shift)
+    bits = word[:, None] >> torch.arange(BITS - 1) & 1
+    return torch.cat([bits, bits.sum(dim=1, keepdim=True) % 2], dim=1) * 2.0 - 1
 
 
 def frequencies() -> Tensor:
@@ -122,6 +126,8 @@ SPREAD = (
     (9.4115, 9.4160),
 )
 LAST_SPREAD = 9.416
+# What one bit of an answer that agrees is worth in the logits.
+LOGIT = 0.4
 START_FILL = 3.0
 
 # Nats, for the last token, tokens 0..3, 4..7, 8..15, 16..31, 32..47 and 48..63 back: a nearer window outweighs the
@@ -175,7 +181,7 @@ def model_config(special: SpecialIds) -> OPTConfig:
         dropout=0.0,
         attention_dropout=0.0,
         layerdrop=0.0,
-        tie_word_embeddings=False,
+        tie_word_embeddings=True,
         bos_token_id=special.file,
         eos_token_id=special.end,
         pad_token_id=special.end,

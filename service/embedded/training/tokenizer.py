@@ -1,6 +1,6 @@
-"""Trains the embedded model's tokenizer: byte-level BPE of 4,096 entries, cut so that lines and indentation stay whole.
+"""Trains the embedded model's tokenizer: byte-level BPE of 8,192 entries, cut so that lines and indentation stay whole.
 
-4,096 is the number of codewords of the Golay code that the circuit gives to tokens (see `circuit.py`).
+8,192 is the number of codewords that the circuit gives to tokens (see `layout.py`).
 `python -m service.embedded.training.tokenizer --corpus corpus.jsonl.gz --out DIR`
 """
 
@@ -15,13 +15,14 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 from service.embedded.training.sources import read_corpus
 
-VOCABULARY = 4096
+VOCABULARY = 8192
 CHARACTERS_PER_LANGUAGE = 1_200_000
 FILE, EDIT, OUT, KEEP, END = SPECIALS = ("<file>", "<edit>", "<out>", "<keep>", "<eos>")
 
-# A newline with the indentation after it; an optional space plus letters; single digits; an optional space plus
-# punctuation; blanks. A line break always starts a piece, so a text cut before one tokenizes as the whole does.
-PIECES = r"\n[ \t]*| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|[^\S\n]+"
+# A newline with the indentation after it; an optional space plus letters and punctuation; single digits; blanks. A line
+# break always starts a piece, so a text cut before one tokenizes as the whole does. Whole lines as pieces give a tenth
+# fewer tokens, but three lines of context are then too few of them to tell a place.
+PIECES = r"\n[ \t]*| ?[^\s\p{N}]+|\p{N}|[^\S\n]+"
 
 
 def train_tokenizer(texts: Iterable[str]) -> Tokenizer:

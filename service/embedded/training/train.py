@@ -161,6 +161,7 @@ def save(model: GainedModel, out: Path, tokenizer_path: Path, recipe: Recipe, st
     """Writes the model's folder, with the tokenizer's files copied into it where they come from another."""
     with torch.no_grad():
         state = {**model.model.state_dict(), **model.weights()}
+        del state["lm_head.weight"]  # tied: the embedding itself
         gains = dict(zip(model.names, (round(factor, 5) for factor in model.factors.tolist()), strict=True))
         half = {name: tensor.to(torch.float16).contiguous().cpu() for name, tensor in state.items()}
     model.model.save_pretrained(out, state_dict=half)

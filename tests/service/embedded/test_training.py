@@ -21,7 +21,7 @@ from service.embedded.training.circuit import CircuitBuilder
 from service.embedded.training.edits import EditSampler
 from service.embedded.training.feedforward import exclusive_or, gated_exclusive_or
 from service.embedded.training.gains import GainedModel
-from service.embedded.training.layout import golay_words, position_codes, rotation
+from service.embedded.training.layout import code_words, position_codes, rotation
 from service.embedded.training.prompt import encode_edit, special_ids
 from service.embedded.training.rendering import RenderedEdit
 from service.embedded.training.sources import SourceError, fetch, read_packages, source_text
@@ -57,12 +57,18 @@ def snippet_of(edit: RenderedEdit) -> str:
     return "\n".join(marked) + "\n"
 
 
-def test_golay_words_are_far_apart() -> None:
-    words = golay_words()
-    assert words.shape == (4096, 24)
+def test_words_are_far_apart_and_closed_under_exclusive_or() -> None:
+    words = code_words()
+    assert words.shape == (8192, 24)
     products = words @ words.T
     products.fill_diagonal_(-24)
-    assert int(products.max()) == 24 - 2 * 8  # at least eight places differ
+    assert int(products.max()) == 24 - 2 * 6  # at least six places differ
+    assert words[0].eq(-1).all()
+    found = {tuple(word) for word in words.tolist()}
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(100):
+        one, other = words[torch.randperm(8192, generator=generator)[:2]]
+        assert tuple((-one * other).tolist()) in found
 
 
 def test_a_rotation_moves_a_position() -> None:
@@ -230,6 +236,7 @@ def test_the_weights_are_what_the_program_makes_of_the_recipe(tokenizer: Tokeniz
     with torch.no_grad():
         model.factors.copy_(torch.tensor([record["gains"][name] for name in model.names]))
         made = {**model.model.state_dict(), **model.weights()}
+        del made["lm_head.weight"]  # tied
     shipped = load_file(EMBEDDED_MODEL_PATH / "model.safetensors")
     assert shipped.keys() == made.keys()
     for name, tensor in shipped.items():
