@@ -99,8 +99,9 @@ async def test_penalties_see_the_drafts_kept_in_the_same_pass(
     served: Served, oracle: Oracle, tokenizer: TextTokenizer
 ) -> None:
     # A prompt on which an output that forgets them comes out otherwise: else this would tell nothing. And on which no
-    # token is chosen by a hair: rounding would decide.
-    count, penalties = 12, Penalties(repetition=1.1, presence=0.5, frequency=0.5)
+    # token is chosen by a hair: rounding would decide. So rewards, not penalties: what the embedded model makes second
+    # best is often many tokens alike.
+    count, penalties = 12, Penalties(repetition=0.95, presence=-1.0, frequency=-0.5)
     params = Params(count, K, penalties=penalties)
     for prompt in short_prompts(tokenizer):
         watchful = WatchfulPenalizer()

@@ -90,7 +90,7 @@ def test_another_tokenizer_is_refused(small: Path, name: str, change: Change, sa
 
 def test_another_size_of_the_output_layer_is_refused(small: Path) -> None:
     edit(small / "config.json", lambda config: config.update(vocab_size=4224))
-    with pytest.raises(DrafterError, match=r"4224 tokens .* one of 4096"):
+    with pytest.raises(DrafterError, match=r"4224 tokens .* one of 8192"):
         check(DraftModelConfig(path=small))
 
 
