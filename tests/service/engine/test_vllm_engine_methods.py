@@ -76,11 +76,12 @@ def draft_model(tmp_path: Path) -> Path:
     weights = {name: tensor.float() for name, tensor in load_file(EMBEDDED_MODEL_PATH / "model.safetensors").items()}
     enter = weights.pop("model.decoder.project_in.weight")
     leave = weights.pop("model.decoder.project_out.weight")
-    weights["model.decoder.embed_tokens.weight"] = weights["model.decoder.embed_tokens.weight"] @ enter.T
-    weights["lm_head.weight"] = weights["lm_head.weight"] @ leave
+    tied = weights["model.decoder.embed_tokens.weight"]
+    weights |= {"model.decoder.embed_tokens.weight": tied @ enter.T, "lm_head.weight": tied @ leave}
     save_file({name: tensor.contiguous() for name, tensor in weights.items()}, tmp_path / "model.safetensors")
     config = json.loads((EMBEDDED_MODEL_PATH / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "word_embed_proj_dim": config["hidden_size"]}))
+    config |= {"word_embed_proj_dim": config["hidden_size"], "tie_word_embeddings": False}
+    (tmp_path / "config.json").write_text(json.dumps(config))
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(EMBEDDED_MODEL_PATH / name, tmp_path)
     return tmp_path
