@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
+
+SURE: Final = 0.7
+"""A plan whose confidence is less than this may well be wrong."""
 
 
 class Agreement(StrEnum):
@@ -10,7 +14,8 @@ class Agreement(StrEnum):
 
     MODEL_AND_PLAN = "model_and_plan"
     MODEL_ONLY = "model_only"
-    """The plan predicts another text, or none: the edit is an instruction, or was not placed."""
+    """The plan predicts another text, or none: the edit is an instruction, or was not placed. Or it leaves the file as
+    it is, and is not sure of that."""
     PLAN_ONLY = "plan_only"
     """The model wrote another text, or none that is a result."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from service.agreement import Agreement
+from service.agreement import SURE, Agreement
 from service.atomic_write import ChangedMeanwhile, replace_content
 from service.client import (
     AppliedEdit,
@@ -25,9 +25,6 @@ from service.command_exit import NOT_APPLIED, USAGE, failure, own_service_flags,
 from service.diff import unified_diff
 from service.launch import service_at
 from service.shown_path import shown_path
-
-_SURE: Final = 0.7
-"""A plan less sure than this is pointed out."""
 
 
 def apply(
@@ -132,7 +129,7 @@ def _figures(applied: AppliedEdit, edit: ClientEdit) -> str:
     report = applied.report
     agreement = _AGREEMENT[applied.agreement]
     placed = ""
-    if applied.plan_confidence < _SURE and not isinstance(edit, Instruction):
+    if applied.plan_confidence < SURE and not isinstance(edit, Instruction):
         placed = f"; where it goes is uncertain (confidence {applied.plan_confidence:.2f}): check the place"
     return (
         f"{len(applied.hunks)} hunks, {agreement}{placed}; "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drafts.align.plan import Instruction, Plan
-from service.agreement import Agreement, AgreementPolicy
+from service.agreement import SURE, Agreement, AgreementPolicy
 from service.config import AgreementConfig
 from service.errors import EditNotApplicable, ResultRejected
 from service.finish import ResultStream
@@ -29,6 +29,14 @@ def merge(request: ApplyRequest, plan: Plan, answer: Answer, config: AgreementCo
 def is_placed(request: ApplyRequest, plan: Plan) -> bool:
     """Whether there is a predicted text to agree with."""
     return plan.confidence > 0 and not isinstance(request.edit, Instruction)
+
+
+def is_in_doubt(request: ApplyRequest, plan: Plan) -> bool:
+    """Whether the plan leaves the file as it is, but is not sure of that.
+
+    Lines that only quote the file may as well be the context of a deletion: two merges overlook that alike.
+    """
+    return plan.confidence < SURE and plan.predicted == request.file.text
 
 
 class ModelText:
@@ -62,7 +70,7 @@ class ModelText:
         if not placed and not isinstance(self._request.edit, Instruction) and text == self._request.file.text:
             raise _not_placed()
         check(self._request, self._plan, text)
-        if placed and text == self._plan.predicted:
+        if placed and text == self._plan.predicted and not is_in_doubt(self._request, self._plan):
             return rest, Agreement.MODEL_AND_PLAN
         if self._refuse:
             raise _differs()
@@ -114,8 +122,8 @@ class PlanFirst(ModelText):
 
 def _differs() -> ResultRejected:
     return ResultRejected(
-        "the model's text is not the one that aligning the edit with the file predicts, and this service answers only "
-        "where both agree; send more of the code around the change, or a unified diff or search/replace blocks",
+        "aligning the edit with the file does not surely predict the model's text, and this service answers only where "
+        "both agree; send more of the code around the change, or a unified diff or search/replace blocks",
         reason="RESULT_DIFFERS_FROM_PLAN",
     )
 

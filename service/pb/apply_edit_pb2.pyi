@@ -108,7 +108,9 @@ class _AgreementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Agreement.V
     AGREEMENT_MODEL_AND_PLAN: _Agreement.ValueType  # 1
     """The model's text is the predicted text."""
     AGREEMENT_MODEL_ONLY: _Agreement.ValueType  # 2
-    """The result is the model's; the alignment predicted another text, or none (an instruction has no prediction)."""
+    """The result is the model's; the alignment predicted another text, or none (an instruction has no prediction), or
+    left the file as it is without being sure of that.
+    """
     AGREEMENT_PLAN_ONLY: _Agreement.ValueType  # 3
     """The result is the predicted text; the model wrote another. Only by the policy `plan` of the service."""
 
@@ -120,7 +122,9 @@ AGREEMENT_UNSPECIFIED: Agreement.ValueType  # 0
 AGREEMENT_MODEL_AND_PLAN: Agreement.ValueType  # 1
 """The model's text is the predicted text."""
 AGREEMENT_MODEL_ONLY: Agreement.ValueType  # 2
-"""The result is the model's; the alignment predicted another text, or none (an instruction has no prediction)."""
+"""The result is the model's; the alignment predicted another text, or none (an instruction has no prediction), or
+left the file as it is without being sure of that.
+"""
 AGREEMENT_PLAN_ONLY: Agreement.ValueType  # 3
 """The result is the predicted text; the model wrote another. Only by the policy `plan` of the service."""
 Global___Agreement: _TypeAlias = Agreement  # noqa: Y015

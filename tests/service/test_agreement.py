@@ -73,6 +73,32 @@ def test_a_line_too_many_is_a_difference() -> None:
     assert run(AgreementPolicy.PLAN, PREDICTED + "\n")[1:] == (crlf(PREDICTED), Agreement.PLAN_ONLY)
 
 
+def test_a_plan_that_may_have_overlooked_a_deletion_agrees_with_no_unchanged_file() -> None:
+    """The same lines stand together in one place, and around two others in another."""
+    quoted = "open\nread\nclose\nstart\nrun\nstop\n"
+    doubtful = "first\n" + quoted + "second\nopen\nread\nclose\nold\nolder\nstart\nrun\nstop\nthird\n"
+    for text, sure in ((doubtful, False), ("first\n" + quoted + "second\n", True)):
+        edit = UpdateSnippet(f"# ...\n{quoted}# ...\n")
+        request = ApplyRequest("id", SourceFile("a.py", text.encode(), text, "python"), edit)
+        plan = plan_edit(text, edit, "python")
+        assert plan.predicted == text
+        for policy, said in (
+            (AgreementPolicy.MODEL, Agreement.MODEL_ONLY),
+            (AgreementPolicy.PLAN, Agreement.MODEL_ONLY),
+            (AgreementPolicy.REFUSE, None),
+        ):
+            merged = merge(request, plan, Letters(), AgreementConfig(policy=policy))  # type: ignore[arg-type]
+            start = merged.feed([ord(letter) for letter in text])
+            if said is None and not sure:
+                with pytest.raises(ResultRejected) as caught:
+                    merged.finish()
+                assert caught.value.reason == "RESULT_DIFFERS_FROM_PLAN"
+                continue
+            rest, agreement = merged.finish()
+            assert start + rest == text.encode()
+            assert agreement is (Agreement.MODEL_AND_PLAN if sure else said)
+
+
 def test_the_models_text() -> None:
     _, data, agreement = run(AgreementPolicy.MODEL, OTHER)
     assert (data, agreement) == (crlf(OTHER), Agreement.MODEL_ONLY)
