@@ -160,7 +160,7 @@ def test_unrelated_outputs_cost_little(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["corpus"]["outputs"] == "unrelated"
-    assert [verdict["drafter"] for verdict in report["adversarial"]] == ["copy-128", "copy-512"]
+    assert [verdict["drafter"] for verdict in report["adversarial"]] == ["copy-128", "copy-512", "copy-4096"]
     for verdict in report["adversarial"]:
         assert verdict["holds"]
         assert verdict["ratio"] >= 0.97
