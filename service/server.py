@@ -212,13 +212,11 @@ async def _start(engine: Engine, stop: asyncio.Event, seconds: float) -> None:
         starting.result()
     elif stop.is_set():
         _log.info("stopped while starting")
-        await engine.close()
-        _abandon(0)
+        await _abandon(engine, 0)
     else:
         _log.error("the engine did not start in time", seconds=seconds)
         sys.stderr.write(f"redraft: the engine did not start within {seconds:g} s: raise engine.start_seconds\n")
-        await engine.close()
-        _abandon(_NO_ENGINE)
+        await _abandon(engine, _NO_ENGINE)
 
 
 async def _first(*events: asyncio.Event) -> None:
@@ -229,12 +227,13 @@ async def _first(*events: asyncio.Event) -> None:
         one.cancel()
 
 
-def _abandon(status: int) -> NoReturn:
+async def _abandon(engine: Engine, status: int) -> NoReturn:
     """Ends this process in the middle of the engine's start.
 
     The start runs in a thread, and takes up to a minute; Python can neither interrupt it nor exit without waiting for
-    it. No request has been let in yet, so nothing but the engine's own processes is left to end.
+    it. No request has been let in yet, so nothing but what the engine holds and its own processes is left to end.
     """
+    await engine.close()
     children = multiprocessing.active_children()
     for child in children:
         child.terminate()

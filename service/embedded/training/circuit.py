@@ -355,9 +355,8 @@ class CircuitBuilder(HeadWriter):
         self._answer(v, out, SLOTS.is_out, ENTRY_VOTE)
         self._gain("vote of the entry", out, SLOTS.answer, slice(0, BITS + 1))
 
-    @staticmethod
-    def _answer(v: Tensor, out: Tensor, end: slice, vote: float) -> None:
+    def _answer(self, v: Tensor, out: Tensor, end: slice, vote: float) -> None:
         """The attended token's word, or the end where `end` is set, as the answer."""
-        v[:BITS, SLOTS.answer_word] = torch.eye(BITS)
-        v[BITS, end] = 1.0
-        out[SLOTS.answer, : BITS + 1] = vote * torch.eye(BITS + 1)
+        flag = SLOTS.answer.stop - 1
+        start = self._carry(v, out, 0, SLOTS.answer_word, slice(SLOTS.answer.start, flag), vote * torch.eye(BITS))
+        self._carry(v, out, start, end, slice(flag, flag + 1), vote * torch.eye(1))

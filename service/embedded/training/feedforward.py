@@ -44,10 +44,8 @@ def gated(layer: OPTDecoderLayer, unit: int, slot: slice, gate: dict[int, float]
     for dim in range(slot.start, slot.stop):
         doubled = {flag: 2 * weight for flag, weight in gate.items()}
         read_unit(layer.fc1, unit, {dim: 1.0, **doubled}, 2 * offset - 1.0)
-        read_unit(layer.fc1, unit + 1, {dim: 1.0}, 1.0)
-        layer.fc2.weight[dim, unit], layer.fc2.weight[dim, unit + 1] = 1.0, -1.0
-        layer.fc2.bias[dim] = 1.0
-        unit += 2
+        layer.fc2.weight[dim, unit] = 1.0
+        unit = clear(layer, unit + 1, slice(dim, dim + 1), reach=1.0)
     return unit
 
 

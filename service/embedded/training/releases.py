@@ -7,8 +7,6 @@ in DIR as `sources.py` does, hash checked, and writes one row of JSON an edit: b
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import random
 import re
 import tomllib
@@ -19,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from service.embedded.training.rendering import changed_share, changes_between, text_lines
-from service.embedded.training.sources import LANGUAGES, Package, fetch, members, source_text, write_rows
+from service.embedded.training.sources import LANGUAGES, Package, fetch, members, read_rows, source_text, write_rows
 
 MAX_CHANGED = 0.5  # of the lines of both versions: what is mostly rewritten is no edit
 EDITS_PER_PACKAGE = 60  # and language: no project's style weighs too much
@@ -117,8 +115,7 @@ def build(pairs: Sequence[Pair], archives: Path, out: Path, seed: int = 0) -> Co
 
 
 def read_edits(path: Path) -> list[RealEdit]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [RealEdit(**json.loads(line)) for line in lines]
+    return [RealEdit(**row) for row in read_rows(path)]
 
 
 def main() -> None:

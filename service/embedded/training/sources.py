@@ -146,13 +146,17 @@ def write_rows(out: Path, rows: Iterable[Mapping[str, str]]) -> None:
             file.write((json.dumps(row) + "\n").encode())
 
 
+def read_rows(path: Path) -> Iterator[dict[str, str]]:
+    """What `write_rows` wrote."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
 def read_corpus(path: Path) -> dict[str, list[str]]:
     """Texts by language, in the corpus's order."""
     files: dict[str, list[str]] = {}
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            files.setdefault(row["language"], []).append(row["text"])
+    for row in read_rows(path):
+        files.setdefault(row["language"], []).append(row["text"])
     return files
 
 
