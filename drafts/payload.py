@@ -10,6 +10,7 @@ Every key is optional. A request that names no token ids still drafts from its o
     redraft_predicted_text    str        the predicted text itself, for callers without the tokenizer; instead of ids
     redraft_region_ends       list[int]  regions tile `predicted`: region i ends before this token
     redraft_region_kinds      list[str]  "kept" or "edited", one for each region
+    redraft_region_confidences list[float]  0 to 1, one for each region: the chance that it is right where it begins
     redraft_confidence        float      0 to 1: the chance that `predicted` is the whole output
     redraft_node_starts       list[int]  syntax nodes of `predicted`, nested or disjoint, ordered by start and then
     redraft_node_ends         list[int]  longest first: node i is the half-open range of these two
@@ -63,6 +64,7 @@ def encode(request: DraftRequest | None, prompt: Sequence[int], key: str) -> dic
         "redraft_predicted": list(request.predicted),
         "redraft_region_ends": [region.end for region in request.regions],
         "redraft_region_kinds": [region.kind.value for region in request.regions],
+        "redraft_region_confidences": [region.confidence for region in request.regions],
         "redraft_confidence": request.confidence,
         "redraft_node_starts": [node.start for node in request.nodes],
         "redraft_node_ends": [node.end for node in request.nodes],
@@ -191,8 +193,13 @@ def _regions(args: Mapping[str, Any], size: int) -> tuple[DraftRegion, ...]:
         raise PayloadError("redraft_region_kinds must be a list with one kind for each of redraft_region_ends")
     if ends and (ends != sorted(ends) or ends[0] < 0 or ends[-1] != size):
         raise PayloadError("redraft_region_ends must rise and end with the length of redraft_predicted")
+    confidences = args.get("redraft_region_confidences", [1.0] * len(ends))
+    if not isinstance(confidences, list) or len(confidences) != len(ends) or not all(map(_is_chance, confidences)):
+        raise PayloadError(
+            "redraft_region_confidences must be a list with one number from 0 to 1 for each of redraft_region_ends"
+        )
     try:
-        return tuple(DraftRegion(end, SourceKind(kind)) for end, kind in zip(ends, kinds, strict=True))
+        return tuple(map(DraftRegion, ends, map(SourceKind, kinds), map(float, confidences)))
     except ValueError:
         raise PayloadError('redraft_region_kinds may hold only "kept" and "edited"') from None
 
@@ -208,9 +215,13 @@ def _nodes(args: Mapping[str, Any], size: int) -> tuple[DraftNode, ...]:
 
 def _confidence(args: Mapping[str, Any]) -> float:
     value = args.get("redraft_confidence", 0.0)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+    if not _is_chance(value):
         raise PayloadError("redraft_confidence must be a number from 0 to 1")
     return float(value)
+
+
+def _is_chance(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _integers(args: Mapping[str, Any], name: str) -> list[int]:

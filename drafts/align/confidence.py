@@ -9,7 +9,7 @@ from itertools import pairwise
 from drafts.align.place import NEW, STRAY, Placement
 from drafts.align.segments import Draft
 
-_CEILING = 0.99
+_CEILING = 0.997
 """Even a place that nothing rivals may be the wrong one: code moves, and edits say less than they mean."""
 _NO_CONTEXT = 0.8
 """At an end beside an elision without a line of context there is only resemblance."""

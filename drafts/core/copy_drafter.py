@@ -47,7 +47,7 @@ class CopyDrafter:
         self._output: list[int] = []
         self._tally = Tally()
         planned = bool(request.predicted) and self._options.plan
-        self._beliefs = Beliefs(request.confidence if planned else 0.0, len(request.predicted))
+        self._beliefs = Beliefs(request.confidence, len(request.predicted), request.regions) if planned else Beliefs()
         self._spent_ns = 0
         self._end = [] if request.end_token is None else [request.end_token]
         if planned:
@@ -60,7 +60,6 @@ class CopyDrafter:
         self._others: list[Source] | None = None
         # Places that the next token will judge, each with the belief that it bears on.
         self._tried: list[tuple[Cursor, Beta]] = []
-        self._guessed = False
         self._proposed: int | None = None
         self._known = 0
         self._follower: ByteFollower | None = None
@@ -74,10 +73,8 @@ class CopyDrafter:
         began = time.perf_counter_ns()
         emitted = tokens if isinstance(tokens, list) else list(tokens)
         accepted, outcomes = self._tally.observed(emitted)
-        # A place that was wrong says nothing about the tokens of a right one.
-        if outcomes and (accepted or not self._guessed):
-            for outcome in outcomes:
-                self._beliefs.learn(outcome)
+        if outcomes and self._cursor is not None:
+            self._beliefs.learn(outcomes, self._cursor)
         if self._tried:
             # Drafted or not, the target's next token shows whether a place was right.
             for cursor, belief in self._tried:
@@ -151,7 +148,6 @@ class CopyDrafter:
 
     def _find_draft(self, limit: int) -> tuple[list[int], list[Segment]]:
         """At most `limit` draft tokens, and where they come from. The cursor moves to where they are copied from."""
-        self._guessed = False
         most = self._request.max_draft_tokens
         if most <= 0:  # with k fixed to 0 there is nothing to search for
             return [], []
@@ -235,11 +231,10 @@ class CopyDrafter:
         if not segments:
             return [], []
         if sure and self._options.adaptive_k:
-            limit = self._beliefs.length(segments, self._cost, limit, most)
+            limit = self._beliefs.length(segments, cursor, self._cost, limit, most)
             if limit <= 0:
                 return [], []
             segments = clip(segments, limit)
-        self._guessed = not sure
         return source.tokens[position : position + limit], segments
 
     def _affordable(self) -> int:

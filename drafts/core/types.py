@@ -23,10 +23,14 @@ class SourceKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class DraftRegion:
-    """A region of the predicted tokens: [previous region's end, end), kept from the original or edited."""
+    """A region of the predicted tokens: [previous region's end, end), kept from the original or edited.
+
+    confidence: the chance that the target goes on with this region where it begins, all before it being right.
+    """
 
     end: int
     kind: SourceKind
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

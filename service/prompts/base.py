@@ -112,13 +112,15 @@ def expect(
 ) -> ExpectedAnswer:
     """Tokenizes the whole answer in one go, as a model writes it: tokens may straddle regions.
 
-    A token that lies across a border counts as edited when either side is.
+    A token that lies across a border counts as edited when either side is. Changes next to each other with the same
+    confidence come from one part of the edit: its place is in doubt only once, where the first of them begins.
     language: a canonical name, for the syntax; "" for none.
     """
     token_ids = tokenizer.encode_text(prefix + plan.predicted + suffix)
     ends = tokenizer.byte_ends(token_ids)
     shift = len(prefix.encode())
     regions: list[DraftRegion] = []
+    doubt = None
     for index, region in enumerate(plan.regions):
         kind = _source_kind(region.kind)
         if index == len(plan.regions) - 1:
@@ -128,7 +130,10 @@ def expect(
             ended = bisect_right(ends, border)
             straddled = border > (ends[ended - 1] if ended else 0)
             end = ended + 1 if straddled and kind is SourceKind.EDITED and len(region.predicted) else ended
-        regions.append(DraftRegion(end=max(end, regions[-1].end if regions else 0), kind=kind))
+        confidence = 1.0
+        if region.kind is not RegionKind.KEPT and region.confidence != doubt:
+            confidence = doubt = region.confidence
+        regions.append(DraftRegion(max(end, regions[-1].end if regions else 0), kind, confidence))
     nodes = () if plan.confidence >= _SURE_PLAN else _nodes(plan.predicted, language, ends, shift)
     return ExpectedAnswer(
         tuple(token_ids), tuple(regions), end_token, tokenizer.newline_tokens, plan.confidence, tuple(nodes)

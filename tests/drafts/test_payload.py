@@ -36,14 +36,21 @@ def plain(request: DraftRequest | None) -> dict[str, Any] | None:
     end=st.none() | st.integers(0, 100),
     newlines=st.frozensets(st.integers(0, 100), max_size=5),
     confidence=st.floats(0, 1),
+    doubt=st.floats(0, 1),
 )
 def test_decoding_gives_back_what_was_encoded(
-    predicted: list[int], part: list[int], k: int, end: int | None, newlines: frozenset[int], confidence: float
+    predicted: list[int],
+    part: list[int],
+    k: int,
+    end: int | None,
+    newlines: frozenset[int],
+    confidence: float,
+    doubt: float,
 ) -> None:
     half = len(predicted) // 2
     request = DraftRequest(
         predicted=predicted,
-        regions=(DraftRegion(half, SourceKind.KEPT), DraftRegion(len(predicted), SourceKind.EDITED)),
+        regions=(DraftRegion(half, SourceKind.KEPT), DraftRegion(len(predicted), SourceKind.EDITED, doubt)),
         confidence=confidence,
         nodes=(DraftNode(0, len(predicted)), DraftNode(half, half + 1)),
         original=PROMPT[3:7],
@@ -134,6 +141,16 @@ def test_k_is_at_most_the_engine_s() -> None:
         ),
         ({"redraft_predicted": [1], "redraft_region_ends": [1], "redraft_region_kinds": []}, "region_kinds"),
         ({"redraft_predicted": [1], "redraft_region_ends": [1], "redraft_region_kinds": ["best"]}, "region_kinds"),
+        (
+            {
+                "redraft_predicted": [1],
+                "redraft_region_ends": [1],
+                "redraft_region_kinds": ["kept"],
+                "redraft_region_confidences": [1.5],
+            },
+            "region_confidences",
+        ),
+        ({"redraft_region_confidences": [0.5]}, "region_confidences"),
         ({"redraft_original": [0, 12]}, "redraft_original"),
         ({"redraft_original": [5, 3]}, "redraft_original"),
         ({"redraft_edit": [1]}, "redraft_edit"),

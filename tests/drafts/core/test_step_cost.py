@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from drafts.core.adaptive import Stretch, draft_length
+from drafts.core.schedule import draft_length
 from drafts.core.step_cost import StepCost
 
 
@@ -50,10 +50,9 @@ def test_without_fit_the_ratio_is_the_given_one() -> None:
 
 def test_a_fuller_batch_makes_draft_tokens_dearer() -> None:
     cost = StepCost(0.01)
-    steady = [Stretch(90.0, 10.0, 128)]
-    alone = draft_length(steady, cost.marginal, 128)
+    alone = draft_length(32, 0.5, 1000, cost.marginal, 128)
     cost.batch_size = 16
-    assert draft_length(steady, cost.marginal, 128) < alone
+    assert draft_length(32, 0.5, 1000, cost.marginal, 128) < alone
 
 
 def test_contexts_do_not_pass_for_draft_tokens() -> None:

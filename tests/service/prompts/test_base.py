@@ -56,3 +56,16 @@ def test_prefix_of_the_format_shifts_the_nodes() -> None:
 
 def test_sure_plan_needs_no_syntax() -> None:
     assert expected_nodes(0.99)[1] == ()
+
+
+def test_a_part_of_the_edit_is_in_doubt_once() -> None:
+    """Two changes of one part, with one confidence, and one of another part."""
+    kinds = (RegionKind.KEPT, RegionKind.REPLACED, RegionKind.KEPT, RegionKind.INSERTED, RegionKind.DELETED)
+    confidences = (0.9, 0.8, 0.9, 0.8, 0.7)
+    regions = tuple(
+        Region(kind, Span(20 * i, 20 * i + 20), Span(20 * i, 20 * i + 20), confidence)
+        for i, (kind, confidence) in enumerate(zip(kinds, confidences, strict=True))
+    )
+    plan = Plan(TEXT[:100], regions, 0.56)
+    answer = expect(TextTokenizer.load(EMBEDDED_MODEL_PATH), plan, end_token=0)
+    assert [region.confidence for region in answer.regions] == [1.0, 0.8, 1.0, 1.0, 0.7]
