@@ -12,6 +12,7 @@ from drafts.core.byte_follower import ByteFollower
 from drafts.core.ngram_index import last_grams
 from drafts.core.options import CopyOptions
 from drafts.core.resume import Departure, Place, Resume
+from drafts.core.rewrites import Rewrites
 from drafts.core.source import SURE, Cursor, Source
 from drafts.core.step_cost import StepCost
 from drafts.core.tally import Segment, Tally, clip
@@ -63,6 +64,11 @@ class CopyDrafter:
         self._proposed: int | None = None
         self._known = 0
         self._follower: ByteFollower | None = None
+        self._rewrites = Rewrites(self._main.tokens)
+        # Where the main source was left last, if it is not sure yet where it goes on: a place in it, and in the output.
+        self._left: tuple[int, int] | None = None
+        # Tokens at the draft's beginning that the cursor's source has in this order.
+        self._straight = 0
         self._cursor = Cursor(self._main, 0, Place.START) if self._main.tokens else None
         if self._cursor is not None:
             self._tried = [(self._cursor, self._beliefs.guess(self._cursor))]
@@ -82,8 +88,8 @@ class CopyDrafter:
                 belief.update(hit, not hit, GUESS_MEMORY)
             self._tried = []
         self._proposed = None
-        self._advance(emitted, accepted)
         self._output.extend(emitted)
+        self._advance(emitted, min(accepted, self._straight))
         self._spent_ns += time.perf_counter_ns() - began
 
     def propose(self, limit: int) -> list[int]:
@@ -106,27 +112,63 @@ class CopyDrafter:
     # -- following -------------------------------------------------------------------------------------------------
 
     def _advance(self, tokens: list[int], agreed: int = 0) -> None:
-        """agreed: tokens that the cursor is known to agree with, as its draft was accepted so far."""
-        if self._follower is not None and self._follow_bytes(self._follower, tokens):
+        """tokens: the output's last. agreed: how many of them the cursor is known to agree with, as they were drafted
+        from there."""
+        if self._rewrites.resume is not None:
+            if self._rewrite(tokens):
+                return
+        elif self._follower is not None and self._follow_bytes(self._follower, tokens):
             return
         cursor = self._cursor
         if cursor is None:
             return
         followed = cursor.follow(tokens, agreed)
         of_main = cursor.source is self._main
-        if of_main and followed and cursor.run >= KNOWN:
-            self._known = cursor.position
-            self._resume.left(None)
+        if of_main and followed:
+            self._followed(cursor, len(tokens) - followed)
         if followed == len(tokens):
             return
         self._cursor = None
-        if of_main and (cursor.sure or cursor.place is Place.START):
+        if of_main:
+            self._depart(cursor, tokens[followed:])
+
+    def _followed(self, cursor: Cursor, left: int) -> None:
+        """The main source was followed, but for the output's last `left` tokens."""
+        if cursor.run >= KNOWN:
             self._known = cursor.position
-            if self._options.structure:
-                self._resume.left(Departure(cursor.position, len(self._output) + followed))
-            if self._request.token_bytes is not None:
-                follower = ByteFollower(self._main.tokens, cursor.position, self._request.token_bytes)
-                self._follow_bytes(follower, tokens[followed:])
+            self._resume.left(None)
+        if not cursor.sure:
+            return
+        self._rewrites.copied(cursor.position - cursor.run, cursor.position)
+        if self._left is not None:
+            departed, written = self._left
+            self._left = None
+            resumed = cursor.position - cursor.run
+            new = self._output[written : len(self._output) - left - cursor.run]
+            self._rewrites.learn(departed, resumed, new)
+
+    def _depart(self, cursor: Cursor, tokens: list[int]) -> None:
+        """The main source was left for `tokens`, the output's last."""
+        position = cursor.position
+        if self._options.rewrites and self._rewrites.left(position, tokens[0]) and self._rewrite(tokens):
+            return
+        if not cursor.sure and cursor.place is not Place.START:
+            return
+        self._known = position
+        written = len(self._output) - len(tokens)
+        self._left = position, written
+        if self._options.structure:
+            self._resume.left(Departure(position, written))
+        if self._request.token_bytes is not None:
+            self._follow_bytes(ByteFollower(self._main.tokens, position, self._request.token_bytes), tokens)
+
+    def _rewrite(self, tokens: list[int]) -> bool:
+        """Go on with the current rewrite; whether it goes on or the source goes on after it."""
+        count, position = self._rewrites.follow(tokens)
+        if position is None:
+            return self._rewrites.resume is not None
+        self._resume_at(position, tokens[count:])
+        return True
 
     def _follow_bytes(self, follower: ByteFollower, tokens: list[int]) -> bool:
         """Go on by bytes; whether that came to a border that both sides share, from where tokens follow again."""
@@ -135,14 +177,19 @@ class CopyDrafter:
             if not follower.feed(token):
                 return False
             if follower.at_border:
-                self._known = follower.position
-                self._resume.left(None)
-                self._cursor = Cursor(self._main, follower.position, Place.REALIGNED, SURE)
-                if index + 1 < len(tokens):
-                    self._advance(tokens[index + 1 :])
+                self._resume_at(follower.position, tokens[index + 1 :])
                 return True
         self._follower = follower
         return False
+
+    def _resume_at(self, position: int, tokens: list[int]) -> None:
+        """The main source goes on at `position` for sure, with `tokens` if there are more already."""
+        self._known = position
+        self._left = None
+        self._resume.left(None)
+        self._cursor = Cursor(self._main, position, Place.REALIGNED, SURE)
+        if tokens:
+            self._advance(tokens)
 
     # -- seeking ---------------------------------------------------------------------------------------------------
 
@@ -155,6 +202,9 @@ class CopyDrafter:
         if self._options.adaptive_k:
             limit = min(limit, self._affordable())
         cursor = self._cursor
+        resumed = self._rewrites.resume
+        if resumed is not None:
+            return self._draft(Cursor(self._main, resumed, Place.REALIGNED, SURE), limit)
         if not self._output:
             return ([], []) if cursor is None else self._draft(cursor, limit)
         if not self._options.kept_cursor:
@@ -235,7 +285,24 @@ class CopyDrafter:
             if limit <= 0:
                 return [], []
             segments = clip(segments, limit)
+        self._straight = limit
+        if sure and source is self._main and self._rewrites:
+            return self._rewritten(position, limit)
         return source.tokens[position : position + limit], segments
+
+    def _rewritten(self, position: int, limit: int) -> tuple[list[int], list[Segment]]:
+        """A draft from the main source with what is foreseen to be rewritten in it, at most `limit` tokens."""
+        tokens: list[int] = []
+        segments: list[Segment] = []
+        for piece in self._rewrites.pieces(position, limit, self._cost.rounded_marginal):
+            if isinstance(piece, range):
+                tokens += self._main.tokens[piece.start : piece.stop]
+                segments += self._main.segments(piece.start, len(piece))
+            else:
+                self._straight = min(self._straight, len(tokens))
+                tokens += piece
+                segments.append(Segment(-1, SourceKind.OUTPUT, len(piece)))
+        return tokens[:limit], clip(segments, limit)
 
     def _affordable(self) -> int:
         """The draft length that keeps the whole cost of drafting bounded, whatever the target does.

@@ -11,6 +11,7 @@ class CopyOptions:
 
     structure: guess where an edit ends from lines and syntax, not only from n-gram evidence.
     adaptive_k: weigh the chance of every draft token against its cost; without it k is always the largest allowed.
+    rewrites: foresee that what was rewritten once is rewritten again.
     kept_cursor: remember the place while the target follows a source; without it the place is searched in every pass.
     """
 
@@ -18,3 +19,4 @@ class CopyOptions:
     structure: bool = True
     adaptive_k: bool = True
     kept_cursor: bool = True
+    rewrites: bool = True

@@ -7,7 +7,8 @@
     lookup-N-K        transformers' prompt lookup: n-grams of up to N tokens, K draft tokens
     whole-file        all that remains of the original in one draft, as predicted outputs do
     fixed-K           a kept cursor in the original, realigned by n-grams, always K draft tokens: no plan, no structure
-    copy-K            redraft's own, k at most K; copy-K-no-plan, -no-structure, -fixed-k, -no-cursor: without a part
+    copy-K            redraft's own, k at most K; copy-K-no-plan, -no-structure, -fixed-k, -no-cursor, -no-rewrites:
+                      without a part
 
 and groups: `default`, `peers`, `grid` (the peers at many settings), `ours`, `ablation`.
 """
@@ -49,7 +50,7 @@ _GRID = (
 )
 _PLAIN = ("whole-file", *(f"fixed-{k}" for k in (16, 64, 128)))
 _OURS = tuple(f"copy-{k}" for k in OUR_KS)
-ABLATIONS = ("no-plan", "no-structure", "fixed-k", "no-cursor")
+ABLATIONS = ("no-plan", "no-structure", "fixed-k", "no-cursor", "no-rewrites")
 _ABLATION = tuple(name for k in OUR_KS for name in (f"copy-{k}", *(f"copy-{k}-{part}" for part in ABLATIONS)))
 GROUPS = {
     "default": ("none", *_PEERS, *_PLAIN, *_OURS),
@@ -64,8 +65,9 @@ _OPTIONS = {
     "no-structure": replace(CopyOptions(), structure=False),
     "fixed-k": replace(CopyOptions(), adaptive_k=False),
     "no-cursor": replace(CopyOptions(), kept_cursor=False),
+    "no-rewrites": replace(CopyOptions(), rewrites=False),
 }
-_FIXED = CopyOptions(plan=False, structure=False, adaptive_k=False)
+_FIXED = CopyOptions(plan=False, structure=False, adaptive_k=False, rewrites=False)
 
 
 class UnknownDrafterError(ValueError):

@@ -146,7 +146,7 @@ def test_the_ablation_takes_one_command(corpus: Path, tmp_path: Path) -> None:
     done = redraft("--corpus", str(corpus), "--forms", "update", "--ablation", "--json", "r.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = {row["drafter"]: row for row in json.loads((tmp_path / "r.json").read_text())["rows"]}
-    for part in ("no-plan", "no-structure", "fixed-k", "no-cursor"):
+    for part in ("no-plan", "no-structure", "fixed-k", "no-cursor", "no-rewrites"):
         assert f"copy-512-{part}" in done.stdout
     assert rows["copy-128"]["passes"] < rows["copy-128-no-plan"]["passes"]
     assert rows["copy-128"]["modelled_speedup"]["0.05"] >= rows["copy-128-fixed-k"]["modelled_speedup"]["0.05"]
