@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from drafts.core.adaptive import Beta
+from drafts.core.guesses import Beta
 from drafts.core.resume import Place
 from drafts.core.schedule import draft_length, first_length
 from drafts.core.source import SURE, Cursor
@@ -29,7 +29,7 @@ _SHARED = 3.0
 # A plan this sure, and without a doubt of its own anywhere, is drafted whole.
 _CERTAIN = 0.98
 # What a confidence in all of a text weighs, as exposure.
-_SAID = 8.0
+_SAID = 3.0
 # An answer that has begun well goes on well: so many tokens count as held when it begins.
 _BEGUN = 30
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from operator import itemgetter
 
-from drafts.core.adaptive import Beta, guess_length
 from drafts.core.beliefs import GUESS_MEMORY, Beliefs
 from drafts.core.byte_follower import ByteFollower
+from drafts.core.guesses import Beta, guess_length
 from drafts.core.ngram_index import last_grams
 from drafts.core.options import CopyOptions
 from drafts.core.resume import Departure, Place, Resume

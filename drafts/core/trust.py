@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from math import sqrt
 
-from drafts.core.adaptive import guess_length
+from drafts.core.guesses import guess_length
 from drafts.core.types import DraftRegion
 
 # So sure a change is no place to stop, however long the text after it.

@@ -40,13 +40,15 @@ _PEERS = (
     "suffix",
     "suffix-128-8-64",
     "suffix-512-16-64",
+    "suffix-512-8-512",
     "lookup-3-10",
     "lookup-3-128",
 )
 _GRID = (
     *(f"ngram-{k}-{low}-{high}" for k in NGRAM_KS for low, high in ((1, 3), (3, 5), (4, 8), (8, 16))),
     *(f"suffix-{k}-{f}-{d}" for k, f in ((64, 4), (128, 4), (128, 8), (256, 8), (512, 16)) for d in (32, 64, 128)),
-    *(f"lookup-{n}-{k}" for n in (3, 8) for k in (10, 64, 128, 256)),
+    *(f"suffix-{k}-{f}-{k}" for k in (256, 512) for f in (4, 8)),
+    *(f"lookup-{n}-{k}" for n in (3, 8, 16) for k in (10, 64, 128, 256, 512)),
 )
 _PLAIN = ("whole-file", *(f"fixed-{k}" for k in (16, 64, 128)))
 _OURS = tuple(f"copy-{k}" for k in OUR_KS)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts.core.adaptive import GUESS_WEIGHT, Beta, guess_length
+from drafts.core.guesses import GUESS_WEIGHT, Beta, guess_length
 
 
 def survival(chance: float, limit: int) -> list[float]:

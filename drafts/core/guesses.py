@@ -1,4 +1,4 @@
-"""How many tokens to draft: posteriors of acceptance, and the rule that weighs them against the price of a step."""
+"""Places that are only guessed: how likely they are to be right, and how much to draft there."""
 
 from __future__ import annotations
 
