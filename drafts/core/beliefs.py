@@ -90,7 +90,7 @@ class Beliefs:
         most: the limit of every pass.
         """
         region, kind, _ = segments[0]
-        price = cost.rounded_marginal
+        price = cost.price
         if self._trust is not None and region >= 0:
             return self._trust.length(cursor.position, limit, most, price)
         rest = len(cursor.source.tokens) - cursor.position

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from math import inf
 from operator import itemgetter
 
 from drafts.core.beliefs import GUESS_MEMORY, Beliefs
@@ -200,6 +201,8 @@ class CopyDrafter:
             return [], []
         limit = min(limit, most)
         if self._options.adaptive_k:
+            if self._cost.price == inf:  # no draft is worth it
+                return [], []
             limit = min(limit, self._affordable())
         cursor = self._cursor
         resumed = self._rewrites.resume
@@ -276,7 +279,7 @@ class CopyDrafter:
         sure, most = cursor.sure, self._request.max_draft_tokens
         if not sure and self._options.adaptive_k:
             # Rounded, and for the largest k, so that it is computed once for many passes.
-            limit = min(guess_length(round(chance * 64) / 64, self._cost.rounded_marginal, most), limit)
+            limit = min(guess_length(round(chance * 64) / 64, self._cost.price, most), limit)
         segments = source.segments(position, limit)
         if not segments:
             return [], []
@@ -294,7 +297,7 @@ class CopyDrafter:
         """A draft from the main source with what is foreseen to be rewritten in it, at most `limit` tokens."""
         tokens: list[int] = []
         segments: list[Segment] = []
-        for piece in self._rewrites.pieces(position, limit, self._cost.rounded_marginal):
+        for piece in self._rewrites.pieces(position, limit, self._cost.price):
             if isinstance(piece, range):
                 tokens += self._main.tokens[piece.start : piece.stop]
                 segments += self._main.segments(piece.start, len(piece))

@@ -33,14 +33,14 @@ class Beta:
 
 
 @lru_cache(maxsize=4096)
-def guess_length(chance: float, cost_ratio: float, limit: int) -> int:
+def guess_length(chance: float, price: float, limit: int) -> int:
     """The k for a place that is only guessed, `chance` being the chance that its first token is accepted.
 
     The target's next token proves a guess whether or not it was drafted, and the pass after that can draft the rest.
     So a draft on a guess saves a pass only if it covers all of what agrees; of a longer agreement it saves k / limit
     of a pass. With S(k) the chance that k tokens are accepted, the gain in passes is
 
-        S(1) - S(k + 1) * (1 - k / limit) - c1 / c0 * (k - (S(1) + ... + S(k)))
+        S(1) - S(k + 1) * (1 - k / limit) - price * (k - (S(1) + ... + S(k)))
 
     and k is where it is largest, 0 where it is nowhere above 0.
     """
@@ -51,9 +51,9 @@ def guess_length(chance: float, cost_ratio: float, limit: int) -> int:
         reached *= following
         accepted += reached
         following = (chance + k / GUESS_WEIGHT) / (1.0 + k / GUESS_WEIGHT)
-        gain = chance - reached * following * (1.0 - k / limit) - cost_ratio * (k - accepted)
+        gain = chance - reached * following * (1.0 - k / limit) - price * (k - accepted)
         if gain > best:
             best, length = gain, k
-        if cost_ratio * (k - accepted) > chance:  # more than any length can gain
+        if price * (k - accepted) > chance:  # more than any length can gain
             break
     return length

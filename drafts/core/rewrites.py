@@ -109,7 +109,7 @@ class Rewrites:
 
     # -- what is drafted -------------------------------------------------------------------------------------------
 
-    def pieces(self, position: int, length: int, cost_ratio: float) -> list[Piece]:
+    def pieces(self, position: int, length: int, price: float) -> list[Piece]:
         """The rest of the current rewrite and about `length` tokens from `position` on, with what is rewritten there.
 
         They end before a place that is too doubtful: the target's next token shows for free whether it is rewritten.
@@ -122,7 +122,7 @@ class Rewrites:
         while (rule := self._next(position, end)) is not None:
             chance = rule.chance
             right *= max(chance, 1.0 - chance)
-            if right < cost_ratio * (end - rule.at) * (1.0 - right) and rule.at > begin:
+            if right < price * (end - rule.at) * (1.0 - right) and rule.at > begin:
                 end = rule.at
                 break
             position = rule.at + 1

@@ -34,35 +34,35 @@ def held(run: float, rate: float, length: NDArray[np.float64]) -> NDArray[np.flo
     return chance
 
 
-def draft_length(run: float, rate: float, rest: int, cost_ratio: float, most: int) -> int:
+def draft_length(run: float, rate: float, rest: int, price: float, most: int) -> int:
     """The k for a copy that has held for `run` tokens, of a source of which `rest` are left.
 
-    rate: the Beta posterior's rejected, above 0. cost_ratio: the price of a draft token, in passes. most: the largest k
+    rate: the Beta posterior's rejected, above 0. price: of a draft token in vain (StepCost.price). most: the largest k
     of every pass.
     """
-    lengths = _lengths(round(_CLASSES * log(rate)), cost_ratio, most)
+    lengths = _lengths(round(_CLASSES * log(rate)), price, most)
     length = lengths[max(bisect_right(_RUN_LIST, run) - 1, 0)]
     if length < rest <= most:
         # To draft all of the rest saves the pass that would.
         right = (run / (run + length + 1)) ** rate * exp(-_FAR * (length + 1))
-        if right >= cost_ratio * (rest - length) * (1.0 - right):
+        if right >= price * (rest - length) * (1.0 - right):
             return rest
     return min(length, rest)
 
 
-def first_length(rest: int, cost_ratio: float) -> int:
+def first_length(rest: int, price: float) -> int:
     """The k for a copy from the source's first token on that will be left, equally likely anywhere in the `rest`.
 
     To come to the first of n edits in drafts of k costs rest / n / k passes, and k / 2 tokens in vain.
     """
-    return min(max(round(sqrt(2.0 * (rest + _NOWHERE) / (_EDITS * cost_ratio))), 1), rest)
+    return min(max(round(sqrt(2.0 * (rest + _NOWHERE) / (_EDITS * price))), 1), rest)
 
 
 @lru_cache(maxsize=512)
-def _lengths(rate_class: int, cost_ratio: float, most: int) -> list[int]:
+def _lengths(rate_class: int, price: float, most: int) -> list[int]:
     """For each of _RUNS the k of least expected cost, by dynamic programming from the longest run down:
 
-    cost(d) = min over k of 1 + g * (k - tokens accepted of k) + P(all k are accepted) * cost(d + k), in passes.
+    cost(d) = min over k of 1 + price * (k - tokens accepted of k) + P(all k are accepted) * cost(d + k), in passes.
     """
     rate = exp(rate_class / _CLASSES)
     costs = np.zeros(len(_RUNS))
@@ -74,7 +74,7 @@ def _lengths(rate_class: int, cost_ratio: float, most: int) -> list[int]:
         chances = held(run, rate, steps)
         accepted = np.cumsum(np.diff(steps) * (chances[1:] + chances[:-1]) / 2.0)
         reached = costs[at + 1 : at + len(steps)]
-        whole = 1.0 + cost_ratio * (steps[1:] - accepted) + chances[1:] * reached
+        whole = 1.0 + price * (steps[1:] - accepted) + chances[1:] * reached
         best = int(np.argmin(whole))
         costs[at] = whole[best]
         step = steps[best + 1]

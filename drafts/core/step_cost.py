@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
@@ -38,7 +39,7 @@ class StepCost:
             raise ValueError(f"the cost ratio c1/c0 must be positive, got {ratio}")
         self.ratio = ratio
         self.batch_size = 1
-        self._rounded_of = self._rounded = 0.0
+        self._price_of = self._price = 0.0
         self._fit = fit
         self._steps = 0
         self._seconds = 0.0  # of a step, in the mean
@@ -63,12 +64,17 @@ class StepCost:
         return self.ratio * self.batch_size
 
     @property
-    def rounded_marginal(self) -> float:
-        """The same to about two digits, so that what depends on it can be looked up."""
-        marginal = self.ratio * self.batch_size
-        if marginal != self._rounded_of:
-            self._rounded_of, self._rounded = marginal, float(f"{marginal:.1e}")
-        return self._rounded
+    def price(self) -> float:
+        """What a draft token in vain costs, in passes that drafts save: g / (1 - g), infinite from g = 1 on.
+
+        The token that a pass gives of its own must be drafted when the pass is saved, so that saves 1 - g. Rounded to
+        about two digits, so that what depends on it can be looked up.
+        """
+        marginal = self.marginal
+        if marginal != self._price_of:
+            self._price_of = marginal
+            self._price = float(f"{marginal / (1.0 - marginal):.1e}") if marginal < 1.0 else math.inf
+        return self._price
 
     def record(self, tokens: int, seconds: float, batch: Hashable = None) -> None:
         """A step of `tokens` draft tokens took `seconds`. batch: tells the requests of the step from others; of one

@@ -38,7 +38,7 @@ class Trust:
         self._positions = sorted(doubts)
         self._chances = [doubts[place] for place in self._positions]
 
-    def length(self, position: int, limit: int, most: int, cost_ratio: float) -> int:
+    def length(self, position: int, limit: int, most: int, price: float) -> int:
         """The k from `position` on, at most `limit`; most: the limit of every pass.
 
         O(1) where no doubt is in reach; else up to 16 of them are weighed.
@@ -59,17 +59,17 @@ class Trust:
         chances = self._chances[low:high]
         reaches = [0] * len(chances)
         for index in reversed(range(len(chances))):
-            stop = _stop(chances, reaches, index + 1, cost_ratio)
+            stop = _stop(chances, reaches, index + 1, price)
             reaches[index] = max(stops[stop] - stops[index], rest if stop == len(chances) else 0)
-        stop = _stop(chances, reaches, 0, cost_ratio)
+        stop = _stop(chances, reaches, 0, price)
         if stop == len(chances):
             return end - position if capped else limit
         if stops[stop] > position:
             return stops[stop] - position
-        return min(guess_length(round(chances[0] * 64) / 64, cost_ratio, most), limit)
+        return min(guess_length(round(chances[0] * 64) / 64, price, most), limit)
 
 
-def _stop(chances: Sequence[float], reaches: Sequence[int], begin: int, cost_ratio: float) -> int:
+def _stop(chances: Sequence[float], reaches: Sequence[int], begin: int, price: float) -> int:
     """At which doubt a draft ends whose first one is number `begin`; len(chances): at none. reaches: how many tokens a
     draft covers that begins behind a doubt.
 
@@ -79,6 +79,6 @@ def _stop(chances: Sequence[float], reaches: Sequence[int], begin: int, cost_rat
     right = 1.0
     for index in range(begin, len(chances)):
         right *= chances[index]
-        if right < cost_ratio * reaches[index] * (1.0 - right):
+        if right < price * reaches[index] * (1.0 - right):
             return index
     return len(chances)

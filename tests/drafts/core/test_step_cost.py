@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 
@@ -50,9 +51,15 @@ def test_without_fit_the_ratio_is_the_given_one() -> None:
 
 def test_a_fuller_batch_makes_draft_tokens_dearer() -> None:
     cost = StepCost(0.01)
-    alone = draft_length(32, 0.5, 1000, cost.marginal, 128)
+    alone = draft_length(32, 0.5, 1000, cost.price, 128)
     cost.batch_size = 16
-    assert draft_length(32, 0.5, 1000, cost.marginal, 128) < alone
+    assert draft_length(32, 0.5, 1000, cost.price, 128) < alone
+
+
+@pytest.mark.parametrize(("ratio", "price"), [(0.02, 0.02), (0.05, 0.053), (0.5, 1.0), (0.9, 9.0), (1.0, math.inf)])
+def test_price_counts_that_a_saved_pass_gave_a_token(ratio: float, price: float) -> None:
+    """Two tokens in one pass and one draft token, 1 + g, instead of two passes: 1 - g is saved."""
+    assert StepCost(ratio).price == pytest.approx(price, rel=0.05)
 
 
 def test_contexts_do_not_pass_for_draft_tokens() -> None:
