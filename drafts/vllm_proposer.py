@@ -1,7 +1,7 @@
 """The drafter inside vLLM: a proposer for `speculative_config` method "custom_class", and the worker that binds it.
 
     --speculative-config '{"method": "custom_class", "model": "drafts.vllm_proposer.CopyProposer",
-                           "num_speculative_tokens": 128}'
+                           "num_speculative_tokens": 512}'
     --worker-cls drafts.vllm_proposer.Worker
     --additional-config '{"redraft": {"max_batch_draft_tokens": 1024, "cost_ratio": 0.05, "fit_cost": false}}'
 
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from vllm.config import VllmConfig
 from vllm.platforms import current_platform
 from vllm.tokenizers.registry import cached_tokenizer_from_config
-from vllm.v1.sample import rejection_sampler
 
 from drafts.core.copy_drafter import CopyDrafter
 from drafts.core.none_drafter import NoneDrafter
@@ -36,7 +35,7 @@ from drafts.core.step_cost import StepCost
 from drafts.core.types import Drafter, DraftReport, DraftRequest
 from drafts.payload import decode, encode_report
 from drafts.text_tokens import TextTokens
-from drafts.vllm_sampler import ensure_expansion
+from drafts.vllm_sampler import allow_draft_length, ensure_expansion
 
 if TYPE_CHECKING:
     from vllm.sampling_params import SamplingParams
@@ -78,12 +77,7 @@ class CopyProposer:
         if speculative is None:
             raise ValueError("CopyProposer needs a speculative_config with method custom_class")
         self._max_draft_tokens = int(speculative.num_speculative_tokens)
-        if self._max_draft_tokens > rejection_sampler.MAX_SPEC_LEN:
-            # vLLM finds out only when the first draft that long is verified, and dies of it.
-            raise ValueError(
-                f"num_speculative_tokens is {self._max_draft_tokens}, but vLLM verifies at most "
-                f"{rejection_sampler.MAX_SPEC_LEN} draft tokens of a request in one pass: lower it"
-            )
+        allow_draft_length(self._max_draft_tokens)
         self._max_model_len = int(vllm_config.model_config.max_model_len)
         self._max_rows = int(vllm_config.scheduler_config.max_num_seqs)
         additional = vllm_config.additional_config
@@ -114,6 +108,9 @@ class CopyProposer:
 
     def bind(self, runner: GPUModelRunner) -> None:
         self._runner = runner
+        # vLLM leaves a drafter out, as a draft model must be, where k tokens more than are scheduled may not fit the
+        # model's length. A copied draft is cut to the room that there is.
+        runner.effective_drafter_max_model_len = self._max_model_len + 2 * (self._max_draft_tokens + 1)
 
     # -- vLLM's hook -----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What vLLM's sampler needs where the platform's own kernel is wrong."""
+"""What vLLM's sampler needs: a kernel where the platform's own is wrong, and room for longer drafts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import torch
 from vllm.platforms import current_platform
 from vllm.triton_utils.dispatcher import register_kernels
 from vllm.v1.sample import rejection_sampler
+
+MOST_DRAFT_TOKENS = 512
+"""Of a request in one pass. Logits are computed for each of them, over the whole vocabulary and several times over."""
 
 
 def _expand(
@@ -43,3 +46,18 @@ def ensure_expansion() -> bool:
             "vLLM's sampler does not expand temperatures to draft tokens: serve with drafting.enabled = false"
         )
     return True
+
+
+def allow_draft_length(length: int) -> None:
+    """Let vLLM's rejection sampler take drafts of `length` tokens. Raises ValueError above MOST_DRAFT_TOKENS.
+
+    Two things hold them to its MAX_SPEC_LEN, both of which read it as they run: an assertion, and the width of the
+    kernel that spreads a request's temperature over its draft tokens. So the constant is what is raised.
+    """
+    if length > MOST_DRAFT_TOKENS:
+        raise ValueError(
+            f"num_speculative_tokens is {length}, but at most {MOST_DRAFT_TOKENS} draft tokens of a request are "
+            "verified in one pass: lower it"
+        )
+    if length > rejection_sampler.MAX_SPEC_LEN:
+        rejection_sampler.MAX_SPEC_LEN = 1 << (length - 1).bit_length()  # a kernel's width is a power of two

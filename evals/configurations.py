@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from service.config import MAX_DRAFT_TOKENS
+from service.config import MAX_DRAFT_TOKENS, VLLM_DRAFT_TOKENS
 
 Method = Literal["copy", "ngram", "none"]
 
@@ -51,9 +51,11 @@ def parse(name: str) -> Configuration:
             f"no configuration is called {name!r}: use copy, copy-K, plain or ngram-K, with or without -compiled"
         )
     k = int(match["k"]) if match["k"] is not None else None
-    if k is not None and k > MAX_DRAFT_TOKENS:
-        raise ValueError(f"{name!r}: the engine verifies at most {MAX_DRAFT_TOKENS} draft tokens in one pass")
-    return Configuration(name, _METHODS[match["method"] or match["limited"]], match["compiled"] is not None, k)
+    method = _METHODS[match["method"] or match["limited"]]
+    most = MAX_DRAFT_TOKENS if method == "copy" else VLLM_DRAFT_TOKENS
+    if k is not None and k > most:
+        raise ValueError(f"{name!r}: the engine verifies at most {most} of these draft tokens in one pass")
+    return Configuration(name, method, match["compiled"] is not None, k)
 
 
 def balanced_order(names: Sequence[str], repeats: int) -> Iterator[tuple[int, str]]:

@@ -32,13 +32,12 @@ from drafts.core.types import DraftNode, DraftRegion, DraftRequest, SourceKind
 from evals.environment import describe
 from evals.example_edits import load_examples
 from evals.json_file import write_json
-from service.config import EMBEDDED_MODEL_PATH
+from service.config import EMBEDDED_MODEL_PATH, MAX_DRAFT_TOKENS
 from service.prompts.base import expect
 from service.prompts.tokenization import TextTokenizer
 
 CONTEXTS = (1024, 4096, 32768)
 BATCHES = (1, 16, 64)
-MAX_DRAFT_TOKENS = 128
 MAX_BATCH_DRAFT_TOKENS = 1024
 COST_RATIO = 0.05
 _END = 2**31 - 1

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 from pydantic_settings import (
@@ -22,7 +22,7 @@ from pydantic_settings import (
 )
 
 from service.agreement import AgreementPolicy
-from service.drafter_config import CopyDrafterConfig, DrafterConfig
+from service.drafter_config import CopyDrafterConfig, DrafterConfig, NoDrafterConfig
 
 EMBEDDED_MODEL_PATH = Path(os.path.abspath(__file__)).parent / "embedded"
 
@@ -115,8 +115,10 @@ class EngineConfig(_Section):
     start_seconds: float = Field(default=600.0, gt=0, description="How long the engine may take to start.")
 
 
-MAX_DRAFT_TOKENS: Final = 128
-"""The longest draft that vLLM's rejection sampler takes (its MAX_SPEC_LEN)."""
+MAX_DRAFT_TOKENS: Final = 512
+"""The longest draft of redraft's own drafter that is verified in one pass."""
+VLLM_DRAFT_TOKENS: Final = 128
+"""The same for vLLM's own drafters (its MAX_SPEC_LEN)."""
 
 
 class AgreementConfig(_Section):
@@ -130,15 +132,29 @@ class AgreementConfig(_Section):
     )
 
 
+def _most_draft_tokens(drafter: DrafterConfig | None) -> int:
+    return MAX_DRAFT_TOKENS if isinstance(drafter, CopyDrafterConfig | NoDrafterConfig) else VLLM_DRAFT_TOKENS
+
+
 class DraftingConfig(_Section):
     enabled: bool = Field(default=True, description="Off is the drafter of kind none, whatever else is set.")
+    drafter: DrafterConfig = Field(default_factory=CopyDrafterConfig, description="What drafts: drafter.kind.")
     max_draft_tokens: int = Field(
-        default=MAX_DRAFT_TOKENS,
+        default_factory=lambda data: _most_draft_tokens(data.get("drafter")),
         ge=1,
         le=MAX_DRAFT_TOKENS,
-        description="k of one request in one target pass. vLLM verifies no more than 128 and stops at a longer draft.",
+        description="k of one request in one target pass: at most 512, and of vLLM's own drafters 128.",
     )
-    drafter: DrafterConfig = Field(default_factory=CopyDrafterConfig, description="What drafts: drafter.kind.")
+
+    @model_validator(mode="after")
+    def _verifiable(self) -> Self:
+        most = _most_draft_tokens(self.drafter)
+        if self.max_draft_tokens > most:
+            raise ValueError(
+                f"max_draft_tokens is {self.max_draft_tokens}, but of a drafter of kind {self.drafter.kind} vLLM "
+                f"verifies at most {most} draft tokens in one pass"
+            )
+        return self
 
     @property
     def method(self) -> str:

@@ -33,7 +33,7 @@ from evals.replay.peers.whole_file import WholeFile
 UNLIMITED = 1 << 30
 NGRAM_KS = (5, 16, 64, 128, 256, 512)
 OUR_KS = (128, 512, 4096)
-"""What vLLM verifies of a request at most; as much as the peers are given; and most files whole."""
+"""What vLLM verifies of its own drafters at most; of ours, and what the peers are given; and most files whole."""
 
 _PEERS = (
     *(f"ngram-{k}" for k in NGRAM_KS),

@@ -30,7 +30,9 @@ def stepcost(
     ] = EMBEDDED_MODEL_PATH,
     json_path: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the profile here.")] = None,
     engine: Annotated[EngineName, typer.Option(help="torch where vLLM does not run.")] = EngineName.VLLM,
-    widths: Annotated[str, typer.Option(help="Draft tokens of a request in a pass.")] = "0,1,2,4,8,16,32,64,128",
+    widths: Annotated[
+        str, typer.Option(help="Draft tokens of a request in a pass.")
+    ] = "0,1,2,4,8,16,32,64,128,256,512",
     contexts: Annotated[str, typer.Option(help="Tokens in the cache.")] = "256,2048,6144",
     batches: Annotated[str, typer.Option(help="Requests in a pass.")] = "1,4",
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Passes of each kind.")] = 12,
@@ -40,14 +42,16 @@ def stepcost(
 ) -> None:
     """Measure target passes of a model with made-up weights: no download is needed.
 
-    vLLM verifies at most 128 draft tokens of a request in a pass; wider passes are measured on torch only. The file
+    At most 512 draft tokens of a request are verified in a pass of vLLM; wider ones are measured on torch. The file
     goes to `redraft eval replay --profile`. Exit status: 0; 2 for bad arguments.
     """
     progress = Console(stderr=True, highlight=False)
     try:
         wide, deep, broad = (_numbers(text, least) for text, least in ((widths, 0), (contexts, 1), (batches, 1)))
         if engine is EngineName.VLLM and max(wide) > MAX_DRAFT_TOKENS:
-            raise ValueError(f"--widths: vLLM verifies at most {MAX_DRAFT_TOKENS} draft tokens; use --engine torch")
+            raise ValueError(
+                f"--widths: at most {MAX_DRAFT_TOKENS} draft tokens are verified in a pass; use --engine torch"
+            )
         if dtype not in ("float32", "bfloat16", "float16"):
             raise ValueError(f"--dtype: {dtype!r} is none of float32, bfloat16, float16")
         file = config / "config.json" if config.is_dir() else config

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from drafts.vllm_sampler import allow_draft_length
+
 WIDTH_VARIABLE: Final = "REDRAFT_STEPCOST_WIDTH"
 """The file that holds the number of draft tokens of a row, in decimal digits."""
 LOG_VARIABLE: Final = "REDRAFT_STEPCOST_LOG"
@@ -21,6 +23,7 @@ LOG_VARIABLE: Final = "REDRAFT_STEPCOST_LOG"
 class FixedWidthProposer:
     def __init__(self, vllm_config: Any) -> None:
         self._max_draft_tokens = int(vllm_config.speculative_config.num_speculative_tokens)
+        allow_draft_length(self._max_draft_tokens)
         self._max_model_len = int(vllm_config.model_config.max_model_len)
         self._vocabulary = int(vllm_config.model_config.get_vocab_size())
         self._width = Path(os.environ[WIDTH_VARIABLE])

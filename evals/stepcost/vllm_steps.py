@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from evals.stepcost.profile import Cell, StepCostError
 from evals.stepcost.proposer import LOG_VARIABLE, WIDTH_VARIABLE
-from service.config import MAX_DRAFT_TOKENS, EngineConfig
+from service.config import EngineConfig
 from service.engine.vllm import environment, use_cpus
 
 _PROPOSER = "evals.stepcost.proposer.FixedWidthProposer"
@@ -29,13 +29,14 @@ def measure(
     kv_cache_gib: int = 2,
     eager: bool = True,
 ) -> Iterator[Cell]:
-    """grid: (draft tokens, context, batch); at most 128 draft tokens, which is what vLLM verifies.
+    """grid: (draft tokens, context, batch); at most 512 draft tokens.
 
     config: a config.json of Hugging Face's, or its folder. No weights are read. Raises StepCostError, before the engine
     starts for contexts that the shape has no room for.
     """
     # vLLM asks for no drafts where a pass's drafts and as many again would not fit below max_model_len.
-    room = _generated(repeats) + 2 * (MAX_DRAFT_TOKENS + 1)
+    widest = max(1, *(draft_tokens for draft_tokens, _, _ in grid))
+    room = _generated(repeats) + 2 * (widest + 1)
     longest = max(context for _, context, _ in grid) + room
     file = config / "config.json" if config.is_dir() else config
     limit = json.loads(file.read_bytes()).get("max_position_embeddings")
@@ -58,13 +59,13 @@ def measure(
             tensor_parallel_size=tensor_parallel,
             max_model_len=longest,
             max_num_seqs=max(batch for _, _, batch in grid),
-            max_num_batched_tokens=max(8192, max(batch for _, _, batch in grid) * (MAX_DRAFT_TOKENS + 1)),
+            max_num_batched_tokens=max(8192, max(batch for _, _, batch in grid) * (widest + 1)),
             enforce_eager=eager,
             enable_prefix_caching=True,  # the widths of a context have one prompt: it is read once
             speculative_config={
                 "method": "custom_class",
                 "model": _PROPOSER,
-                "num_speculative_tokens": MAX_DRAFT_TOKENS,
+                "num_speculative_tokens": widest,
             },
             **use_cpus(settings, tensor_parallel),
         )

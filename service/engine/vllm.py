@@ -93,8 +93,8 @@ class VllmEngine:
 
     @property
     def max_model_len(self) -> int:
-        """Tokens of prompt and output together; 0 before `start`. vLLM verifies no draft within k tokens of its own
-        limit and drafts zeros there instead, so with drafting the last k tokens are not given out."""
+        """Tokens of prompt and output together; 0 before `start`. With a drafter of its own, vLLM verifies no draft
+        within k tokens of its limit and drafts zeros there instead, so then the last k tokens are not given out."""
         return self._max_model_len
 
     @property
@@ -121,7 +121,9 @@ class VllmEngine:
         except Exception as error:
             # Weights, memory, data types, configuration: vLLM raises whatever the place at fault raises.
             raise start_failure(error, drafter=self._method) from error
-        reserve = 0 if self._speculation is None else int(self._speculation["num_speculative_tokens"])
+        reserve = 0
+        if self._speculation is not None and self._method != "copy":
+            reserve = int(self._speculation["num_speculative_tokens"])
         self._max_model_len = int(self._llm.model_config.max_model_len) - reserve
         if self._max_model_len <= 0:
             limit = self._llm.model_config.max_model_len

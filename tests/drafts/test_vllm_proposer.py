@@ -8,18 +8,29 @@ import pytest
 
 from drafts.core.types import SourceKind
 from drafts.text_tokens import TextTokens
-from service.config import MAX_DRAFT_TOKENS, ModelConfig
+from drafts.vllm_sampler import MOST_DRAFT_TOKENS
+from service.config import MAX_DRAFT_TOKENS, VLLM_DRAFT_TOKENS, ModelConfig
 from service.prompts.tokenization import TextTokenizer
 from tests.drafts.conftest import BUDGET, MAX_MODEL_LEN, K, Make, Target, kept, make_tokens
 
 
-def test_longer_drafts_than_the_sampler_takes_are_refused_at_start(make_proposer: Make) -> None:
+def test_vllm_s_own_drafters_have_the_sampler_s_limit() -> None:
     from vllm.v1.sample.rejection_sampler import MAX_SPEC_LEN
 
-    assert MAX_DRAFT_TOKENS == MAX_SPEC_LEN
-    make_proposer(k=MAX_SPEC_LEN)
-    with pytest.raises(ValueError, match=f"at most {MAX_SPEC_LEN} draft tokens"):
-        make_proposer(k=MAX_SPEC_LEN + 1)
+    assert VLLM_DRAFT_TOKENS == MAX_SPEC_LEN
+    assert MAX_DRAFT_TOKENS == MOST_DRAFT_TOKENS
+
+
+def test_sampler_takes_drafts_as_long_as_the_proposer_s(make_proposer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vllm.v1.sample import rejection_sampler
+
+    monkeypatch.setattr(rejection_sampler, "MAX_SPEC_LEN", VLLM_DRAFT_TOKENS)
+    make_proposer(k=VLLM_DRAFT_TOKENS)
+    assert rejection_sampler.MAX_SPEC_LEN == VLLM_DRAFT_TOKENS
+    make_proposer(k=300)
+    assert rejection_sampler.MAX_SPEC_LEN == 512
+    with pytest.raises(ValueError, match="at most 512 draft tokens"):
+        make_proposer(k=MOST_DRAFT_TOKENS + 1)
 
 
 def test_named_row_follows_its_plan(make_proposer: Make) -> None:

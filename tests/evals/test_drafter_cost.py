@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from evals.drafter_cost import MAX_DRAFT_TOKENS, Recorded, joined, measure, recorded
-from service.config import EMBEDDED_MODEL_PATH
+from evals.drafter_cost import Recorded, joined, measure, recorded
+from service.config import EMBEDDED_MODEL_PATH, MAX_DRAFT_TOKENS
 from service.prompts.tokenization import TextTokenizer
 
 

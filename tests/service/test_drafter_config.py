@@ -57,6 +57,8 @@ def test_kind_and_settings_may_come_from_different_sources(tmp_path: Path, monke
     [
         (["drafter.kind=eagel"], r"drafting\.drafter: an unknown kind of drafter: it must be copy, ngram, suffix,"),
         (["drafter.kind=ngram", "drafter.cost_ratio=0.1"], r"drafting\.drafter\.ngram\.cost_ratio"),
+        (["drafter.kind=ngram", "max_draft_tokens=129"], r"max_draft_tokens is 129, but of a drafter of kind ngram"),
+        (["max_draft_tokens=513"], r"drafting\.max_draft_tokens"),
         (["drafter.kind=ngram", "drafter.min_n=5"], r"drafting\.drafter\.ngram.*min_n is 5, more than max_n, 4"),
         (["drafter.kind=draft_model"], r"drafting\.drafter\.draft_model\.path: Field required"),
         (["drafter.kind=eagle"], r"drafting\.drafter\.eagle\.path: Field required"),

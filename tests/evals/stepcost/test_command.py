@@ -62,7 +62,7 @@ def test_every_kind_of_pass_is_measured(engine: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--widths", "0,256"), "at most 128"),
+        (("--widths", "0,513"), "at most 512"),
         (("--widths", "x"), "comma-separated"),
         (("--contexts", "0"), "below 1"),
         (("--dtype", "int4"), "int4"),
