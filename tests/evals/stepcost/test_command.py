@@ -67,7 +67,7 @@ def test_every_kind_of_pass_is_measured(engine: str, tmp_path: Path) -> None:
         (("--contexts", "0"), "below 1"),
         (("--dtype", "int4"), "int4"),
         (("--config", "nowhere.json"), "not there"),
-        (("--contexts", "100000"), "a context of 7919 at most"),
+        (("--contexts", "100000"), "a context of 7151 at most"),
     ],
 )
 def test_bad_arguments(arguments: tuple[str, ...], says: str) -> None:
