@@ -24,8 +24,8 @@ _CHANCE = itemgetter(0)
 # From this many agreeing tokens on, a place in the main source becomes the last known one.
 KNOWN = 3
 
-# What drafting may cost in all when nothing is ever accepted: a share of the passes made, and a start.
-_REGRET_SHARE = 0.02
+# What drafting may cost in all when nothing is ever accepted: a share of the passes made, and a start, in passes.
+_REGRET_SHARE, _REGRET_START = 0.02, 26.0
 
 
 class CopyDrafter:
@@ -311,10 +311,11 @@ class CopyDrafter:
         """The draft length that keeps the whole cost of drafting bounded, whatever the target does.
 
         In units of one pass: a rejected token costs g, an accepted one saves a pass. The balance starts at one widest
-        draft and grows by a few per cent of every pass, so even a caller who sends rubbish stays near plain decoding.
+        draft, if that costs no more than _REGRET_START, and grows by a few per cent of every pass, so even a caller who
+        sends rubbish stays near plain decoding.
         """
         report = self._tally.report
         ratio = self._cost.marginal
-        start = ratio * self._request.max_draft_tokens + 1.0
+        start = min(ratio * self._request.max_draft_tokens, _REGRET_START) + 1.0
         balance = start + _REGRET_SHARE * report.target_passes + report.accepted - ratio * report.rejected
         return int(balance / ratio) if balance > 0 else 0

@@ -284,3 +284,17 @@ def test_smaller_limit_shortens_the_proposal() -> None:
     drafter.observe([11])
     report = drafter.finish()
     assert (report.drafted, report.rejected, report.draft_lengths) == (0, 0, {0: 2})
+
+
+@pytest.mark.parametrize("most", [128, 512, 4096])
+def test_sure_plan_that_is_rubbish_costs_little_whatever_k_is(most: int) -> None:
+    """Only the first token is right: the plan is drafted as far as that may cost."""
+    predicted = make_file(5000, 21)
+    output = [predicted[0], *range(10_000, 11_200)]
+    drafter = CopyDrafter(StepCost(0.02))
+    drafter.start(replace(kept(predicted, most), confidence=1.0))
+    drafted = 0
+    for token in output:  # as in serving, nothing says how long the output will be
+        drafter.observe([token])
+        drafted += len(drafter.propose(most))
+    assert 0 < 0.02 * drafted <= 0.03 * len(output)
