@@ -24,8 +24,9 @@ _CHANCE = itemgetter(0)
 # From this many agreeing tokens on, a place in the main source becomes the last known one.
 KNOWN = 3
 
-# What drafting may cost in all when nothing is ever accepted: a share of the passes made, and a start, in passes.
-_REGRET_SHARE, _REGRET_START = 0.02, 26.0
+# What drafting may cost in all when nothing is ever accepted: a share of the passes made, and to begin with one widest
+# draft, if it has no more tokens, or costs no more passes, than this.
+_REGRET_SHARE, _REGRET_TOKENS, _REGRET_PASSES = 0.02, 512, 17.0
 
 
 class CopyDrafter:
@@ -310,12 +311,12 @@ class CopyDrafter:
     def _affordable(self) -> int:
         """The draft length that keeps the whole cost of drafting bounded, whatever the target does.
 
-        In units of one pass: a rejected token costs g, an accepted one saves a pass. The balance starts at one widest
-        draft, if that costs no more than _REGRET_START, and grows by a few per cent of every pass, so even a caller who
-        sends rubbish stays near plain decoding.
+        In units of one pass: a rejected token costs g, an accepted one saves a pass. The balance starts at about one
+        widest draft and grows by a few per cent of every pass, so even a caller who sends rubbish stays near plain
+        decoding.
         """
         report = self._tally.report
         ratio = self._cost.marginal
-        start = min(ratio * self._request.max_draft_tokens, _REGRET_START) + 1.0
+        start = min(ratio * self._request.max_draft_tokens, max(ratio * _REGRET_TOKENS, _REGRET_PASSES)) + 1.0
         balance = start + _REGRET_SHARE * report.target_passes + report.accepted - ratio * report.rejected
         return int(balance / ratio) if balance > 0 else 0
