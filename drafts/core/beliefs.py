@@ -62,6 +62,10 @@ class Rate:
     def mean(self) -> float:
         return self.departures / self.exposure
 
+    def count(self, departures: float, exposure: float) -> None:
+        self.departures += departures
+        self.exposure += exposure
+
 
 class Beliefs:
     """Posteriors of one request; nothing here grows but by a region's first outcome.
@@ -123,15 +127,9 @@ class Beliefs:
                 self._trust = None
                 return
             exposure = log(run / began) if run > began else 0.0
-            rate = self._rates[kind]
-            rate.departures += departures
-            rate.exposure += exposure
+            self._rates[kind].count(departures, exposure)
             if region >= 0:
-                own = self._regions.get(region)
-                if own is None:
-                    own = self._regions[region] = Rate(0.0, 0.0)
-                own.departures += departures
-                own.exposure += exposure
+                self._regions.setdefault(region, Rate(0.0, 0.0)).count(departures, exposure)
 
     def guess(self, cursor: Cursor) -> Beta:
         """The belief about the next token at a place that is not sure."""

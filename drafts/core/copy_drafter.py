@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from drafts.core.beliefs import GUESS_MEMORY, Beliefs
 from drafts.core.byte_follower import ByteFollower
-from drafts.core.guesses import Beta, guess_length
+from drafts.core.guesses import Beta, rounded_guess_length
 from drafts.core.ngram_index import last_grams
 from drafts.core.options import CopyOptions
 from drafts.core.resume import Departure, Place, Resume
@@ -279,8 +279,7 @@ class CopyDrafter:
         source, position = cursor.source, cursor.position
         sure, most = cursor.sure, self._request.max_draft_tokens
         if not sure and self._options.adaptive_k:
-            # Rounded, and for the largest k, so that it is computed once for many passes.
-            limit = min(guess_length(round(chance * 64) / 64, self._cost.price, most), limit)
+            limit = min(rounded_guess_length(chance, self._cost.price, most), limit)
         segments = source.segments(position, limit)
         if not segments:
             return [], []

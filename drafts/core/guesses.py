@@ -32,6 +32,19 @@ class Beta:
         self.rejected = rejected
 
 
+def pays(right: float, tokens: int, price: float) -> bool:
+    """Whether to draft `tokens` more behind a place at which all is right with this chance.
+
+    If it is, the pass is saved that would draft them next; if not, they are in vain.
+    """
+    return right >= price * tokens * (1.0 - right)
+
+
+def rounded_guess_length(chance: float, price: float, limit: int) -> int:
+    """`guess_length` of a chance that is rounded, so that it is computed once for many passes."""
+    return guess_length(round(chance * 64) / 64, price, limit)
+
+
 @lru_cache(maxsize=4096)
 def guess_length(chance: float, price: float, limit: int) -> int:
     """The k for a place that is only guessed, `chance` being the chance that its first token is accepted.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from drafts.core.guesses import pays
 from drafts.core.tally import agreeing
 
 # Longer replacements are no habit. In tokens: what goes, what comes.
@@ -122,7 +123,7 @@ class Rewrites:
         while (rule := self._next(position, end)) is not None:
             chance = rule.chance
             right *= max(chance, 1.0 - chance)
-            if right < price * (end - rule.at) * (1.0 - right) and rule.at > begin:
+            if rule.at > begin and not pays(right, end - rule.at, price):
                 end = rule.at
                 break
             position = rule.at + 1

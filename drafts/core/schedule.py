@@ -15,6 +15,8 @@ from math import exp, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from drafts.core.guesses import pays
+
 # Besides, every token is the first of an edit far away with this chance.
 _FAR = 0.0003
 # A file is edited at about so many places, one of which may be after so many tokens more: that is, nowhere.
@@ -42,11 +44,8 @@ def draft_length(run: float, rate: float, rest: int, price: float, most: int) ->
     """
     lengths = _lengths(round(_CLASSES * log(rate)), price, most)
     length = lengths[max(bisect_right(_RUN_LIST, run) - 1, 0)]
-    if length < rest <= most:
-        # To draft all of the rest saves the pass that would.
-        right = (run / (run + length + 1)) ** rate * exp(-_FAR * (length + 1))
-        if right >= price * (rest - length) * (1.0 - right):
-            return rest
+    if length < rest <= most and pays(float(held(run, rate, np.array(length + 1.0))), rest - length, price):
+        return rest
     return min(length, rest)
 
 

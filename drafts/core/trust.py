@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from math import sqrt
 
-from drafts.core.guesses import guess_length
+from drafts.core.guesses import pays, rounded_guess_length
 from drafts.core.types import DraftRegion
 
 # So sure a change is no place to stop, however long the text after it.
@@ -66,19 +66,16 @@ class Trust:
             return end - position if capped else limit
         if stops[stop] > position:
             return stops[stop] - position
-        return min(guess_length(round(chances[0] * 64) / 64, price, most), limit)
+        return min(rounded_guess_length(chances[0], price, most), limit)
 
 
 def _stop(chances: Sequence[float], reaches: Sequence[int], begin: int, price: float) -> int:
     """At which doubt a draft ends whose first one is number `begin`; len(chances): at none. reaches: how many tokens a
     draft covers that begins behind a doubt.
-
-    To draft on from a stop saves the pass that would begin there, with the chance that all is right up to behind it;
-    else the tokens that this pass would draft are in vain.
     """
     right = 1.0
     for index in range(begin, len(chances)):
         right *= chances[index]
-        if right < price * reaches[index] * (1.0 - right):
+        if not pays(right, reaches[index], price):
             return index
     return len(chances)
