@@ -49,8 +49,9 @@ def test_finds_one_place_a_chunk_once_all_are_indexed(
 ) -> None:
     index = NgramIndex(tokens, [N], newest=newest)
     count = -(-len(tokens) // CHUNK)
-    for _ in range(2 * count):
+    for _ in range(4 * count):  # a look-up indexes no less than a quarter of a chunk
         find(index, gram, near)
+    assert indexed(index) == len(tokens)
     assert find(index, gram, near) == by_chunk(occurrences(tokens, gram), near, count, newest=newest)
 
 
