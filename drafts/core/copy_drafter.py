@@ -142,7 +142,7 @@ class CopyDrafter:
         if not cursor.sure:
             return
         self._rewrites.copied(cursor.position - cursor.run, cursor.position)
-        if self._left is not None:
+        if self._options.rewrites and self._left is not None:
             departed, written = self._left
             self._left = None
             resumed = cursor.position - cursor.run
@@ -152,7 +152,7 @@ class CopyDrafter:
     def _depart(self, cursor: Cursor, tokens: list[int]) -> None:
         """The main source was left for `tokens`, the output's last."""
         position = cursor.position
-        if self._options.rewrites and self._rewrites.left(position, tokens[0]) and self._rewrite(tokens):
+        if self._rewrites.left(position, tokens[0]) and self._rewrite(tokens):
             return
         if not cursor.sure and cursor.place is not Place.START:
             return

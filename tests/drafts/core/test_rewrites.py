@@ -135,6 +135,20 @@ def test_renaming_everywhere_takes_half_the_passes() -> None:
     assert foreseen.target_passes < 0.5 * plain.target_passes
 
 
+def test_switched_off_nothing_is_foreseen() -> None:
+    """The third name is drafted as it stands, although the first two were changed."""
+    before, after = renamed(3)
+    drafter = CopyDrafter(StepCost(0.02), replace(CopyOptions(), rewrites=False, adaptive_k=False))
+    drafter.start(DraftRequest(original=before))
+    third = max(at for at in range(len(after)) if after[at : at + len(NEW)] == NEW)
+    draft: list[int] = []
+    for token in after[: third - 5]:
+        drafter.observe([token])
+        draft = drafter.propose(128)
+    assert OLD[0] in draft
+    assert NEW[0] not in draft
+
+
 def test_renaming_one_of_many_costs_a_few_passes_at_most() -> None:
     before, _ = renamed(20)
     place = before.index(OLD[0])
